@@ -1,0 +1,312 @@
+"""The task: what one episode is about. Data only, immutable, checked when made, with a content digest.
+
+A task never reads a file, runs code or knows where it came from; the importers in ``tiltyard.pool`` make tasks.
+The digest changes with anything that can change a reward, and with nothing else (not with the author's notes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from tiltyard.errors import Problem, TaskError
+
+MAIN = "solution.py"
+MAX_PATH_PART = 255
+MAX_PATH = 1024
+
+RewardRule = Literal["fraction", "all"]
+Grading = Literal["calls", "stdio"]
+GRADINGS: tuple[str, ...] = ("calls", "stdio")
+REWARD_RULES: tuple[str, ...] = ("fraction", "all")
+MATCHES: tuple[str, ...] = ("exact", "lines", "tokens", "numbers")
+
+
+def path_problem(path: object) -> str | None:
+    """Say what is wrong with a workspace path, or None. Paths are relative, POSIX, without ``.`` or ``..``."""
+    if not isinstance(path, str):
+        return f"a path of type {type(path).__name__}; expected text"
+    if not path:
+        return "an empty path"
+    if len(path.encode("utf-8", "surrogatepass")) > MAX_PATH:
+        return f"a path of more than {MAX_PATH} bytes"
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return "a path that is not valid Unicode text"
+    if "\0" in path:
+        return "a path with a NUL character"
+    if path.startswith("/"):
+        return "an absolute path"
+    parts = path.split("/")
+    if any(p in ("", ".", "..") for p in parts):
+        return "a path with an empty, '.' or '..' part"
+    if any(len(p.encode()) > MAX_PATH_PART for p in parts):
+        return f"a path with a name of more than {MAX_PATH_PART} bytes"
+    return None
+
+
+class Files(Mapping[str, bytes]):
+    """An immutable, hashable, picklable mapping from workspace path to bytes, sorted by path."""
+
+    __slots__ = ("_items",)
+    _items: dict[str, bytes]
+
+    def __init__(self, items: Mapping[str, bytes | str] | Iterable[tuple[str, bytes | str]] = ()) -> None:
+        pairs = dict(items)
+        data: dict[str, bytes] = {}
+        for path in sorted(pairs):
+            value = pairs[path]
+            data[path] = value.encode() if isinstance(value, str) else bytes(value)
+        object.__setattr__(self, "_items", data)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Files can't be changed")
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._items[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Files):
+            return self._items == other._items
+        return NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Files({{{', '.join(f'{p!r}: {len(b)} bytes' for p, b in self._items.items())}}})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Files, (dict(self._items),))
+
+    def over(self, other: Mapping[str, bytes]) -> Files:
+        """These files laid over ``other``: a path in both comes from self."""
+        return Files({**other, **self._items})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A cap on everything that a player controls. Times in seconds, sizes in bytes; ``chars`` counts code points."""
+
+    steps: int = 12
+    tokens: int = 200_000
+    """Tokens of all actions and observations together, estimated as one for four characters."""
+    episode_s: float = 900.0
+    run_s: float = 10.0
+    """Wall-clock of one ``run_tests``."""
+    load_s: float = 10.0
+    """Wall-clock for importing the solution, once a grading."""
+    test_s: float = 5.0
+    """Wall-clock of one hidden test, measured outside the solution's process."""
+    grade_s: float = 120.0
+    """Wall-clock of one whole grading."""
+    cpu_s: float = 60.0
+    memory_bytes: int = 1 << 30
+    processes: int = 64
+    open_files: int = 256
+    file_bytes: int = 16 << 20
+    disk_bytes: int = 64 << 20
+    disk_files: int = 4096
+    output_bytes: int = 256 << 10
+    """What is kept of one stream of one run; the rest is read and dropped."""
+    message_bytes: int = 16 << 20
+    """One message between the solution's cell and the examiner."""
+    observation_chars: int = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One check. For ``calls`` it is ``code``; for ``stdio`` it is what goes in and what must come out.
+
+    ``code`` is Python, executed in the examiner with the task's entry names bound to the solution's; it passes if
+    it raises nothing. ``match`` says how stdout is compared: ``exact`` bytes, ``lines`` (trailing white space and
+    final newlines ignored), ``tokens`` (split at white space), ``numbers`` (tokens, numbers within ``tolerance``).
+    ``exit_code`` None accepts only 0.
+    """
+
+    __test__ = False
+
+    id: str
+    code: str = ""
+    stdin: str = ""
+    stdout: str = ""
+    args: tuple[str, ...] = ()
+    exit_code: int | None = None
+    match: str = "lines"
+    tolerance: float = 0.0
+    time_s: float | None = None
+    """Wall-clock for this test alone; None: ``Limits.test_s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Everything you'll want later: where a task is from and when, how hard, under which licence, built on what."""
+
+    source: str = ""
+    created: str = ""
+    """ISO date or a prefix of one: 2026, 2026-10, 2026-10-31."""
+    difficulty: str | float | None = None
+    license: str = ""
+    tags: tuple[str, ...] = ()
+    image: str = ""
+    """Digest of the container image that the task needs, or ""."""
+    python: str = ""
+    """Version of the interpreter that the task needs, or ""."""
+    packages: tuple[str, ...] = ()
+    """Pinned requirements that the task's code and tests need, beyond the standard library."""
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+_DESCRIPTIVE = frozenset({"source", "created", "difficulty", "license", "tags", "extra"})
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one episode is about.
+
+    ``start`` is what the player finds; ``protected`` are the start files that it can't write. ``visible`` tests can
+    be run by the player, ``hidden`` ones decide the reward and exist only in the examiner. ``reference`` is laid over
+    ``start`` to solve the task. ``entry`` are the names that tests use: they are looked up in ``main`` (a path), and
+    are bound in the examiner. ``prelude`` is trusted Python that runs in the examiner before each test (helpers,
+    oracles). Raises :class:`TaskError` with every problem if something is malformed.
+    """
+
+    id: str
+    prompt: str
+    start: Files
+    hidden: tuple[Test, ...]
+    reference: Files
+    visible: tuple[Test, ...] = ()
+    protected: frozenset[str] = frozenset()
+    entry: tuple[str, ...] = ()
+    main: str = MAIN
+    prelude: str = ""
+    grading: Grading = "calls"
+    reward: RewardRule = "fraction"
+    limits: Limits = field(default_factory=Limits)
+    metadata: Metadata = field(default_factory=Metadata)
+
+    def __post_init__(self) -> None:
+        problems = list(_problems(self))
+        if problems:
+            raise TaskError(problems)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over everything that can change a reward, as 64 hex digits."""
+        return hashlib.sha256(json.dumps(_canonical(self), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Dotted names of the Python modules that the trusted files (start and reference) make importable."""
+        names = set()
+        for path in {*self.start, *self.reference}:
+            if path.endswith(".py"):
+                parts = path[:-3].split("/")
+                if parts[-1] == "__init__":
+                    parts.pop()
+                if parts and all(p.isidentifier() for p in parts):
+                    names.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
+        return tuple(sorted(names))
+
+    def __getitem__(self, key: str) -> Any:
+        """``task["id"]``: the fields by name, as the plain dict of the lesson has them."""
+        if key == "meta":
+            key = "metadata"
+        if key not in {f.name for f in fields(self)}:
+            raise KeyError(key)
+        return getattr(self, key)
+
+
+def _canonical(task: Task) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for f in fields(task):
+        value = getattr(task, f.name)
+        if isinstance(value, Files):
+            value = {p: hashlib.sha256(b).hexdigest() for p, b in value.items()}
+        elif isinstance(value, frozenset):
+            value = sorted(value)
+        elif isinstance(value, Limits):
+            value = {x.name: getattr(value, x.name) for x in fields(value)}
+        elif isinstance(value, Metadata):
+            value = {x.name: getattr(value, x.name) for x in fields(value) if x.name not in _DESCRIPTIVE}
+        elif f.name in ("visible", "hidden"):
+            value = [{x.name: getattr(t, x.name) for x in fields(t)} for t in value]
+        out[f.name] = value
+    return out
+
+
+def _problems(task: Task) -> Iterator[Problem]:
+    where = f"task {task.id!r}" if isinstance(task.id, str) and task.id else "a task without an id"
+
+    def bad(name: str, found: str, expected: str) -> Problem:
+        return Problem(where, name, found, expected)
+
+    if not isinstance(task.id, str) or not task.id.strip() or any(ord(c) < 32 for c in task.id):
+        yield bad("id", repr(task.id), "a non-empty text of one line")
+    if not isinstance(task.prompt, str) or not task.prompt.strip():
+        yield bad("prompt", "nothing", "what the player is asked to do")
+    if task.grading not in GRADINGS:
+        yield bad("grading", repr(task.grading), f"one of {', '.join(GRADINGS)}")
+    if task.reward not in REWARD_RULES:
+        yield bad("reward", repr(task.reward), f"one of {', '.join(REWARD_RULES)}")
+    if not task.hidden:
+        yield bad("hidden", "no hidden test", "at least one, for nothing else decides the reward")
+    if not task.reference:
+        yield bad("reference", "no reference file", "at least one file that solves the task")
+    for name in ("start", "reference"):
+        paths = set(getattr(task, name))
+        for path in sorted(paths):
+            if (what := path_problem(path)) is not None:
+                yield bad(name, f"{what} ({path!r})", "a relative path like 'solution.py' or 'pkg/core.py'")
+            parents = {path.rsplit("/", n)[0] for n in range(1, path.count("/") + 1)}
+            if parents & paths:
+                yield bad(name, f"{sorted(parents & paths)[0]!r} as a file and as a folder", "one of the two")
+    for path in sorted(task.protected - set(task.start)):
+        yield bad("protected", f"{path!r}, which is not a start file", "paths of start files")
+    for path in sorted(task.protected & set(task.reference)):
+        if task.reference[path] != task.start.get(path):
+            yield bad("reference", f"{path!r}, which is protected", "a reference that a player could hand in")
+    if path_problem(task.main) is not None or task.main not in {*task.start, *task.reference}:
+        yield bad("main", repr(task.main), "the path of a start or reference file")
+    for name in task.entry:
+        if not name.isidentifier():
+            yield bad("entry", repr(name), "Python identifiers")
+    for kind in ("visible", "hidden"):
+        seen: set[str] = set()
+        for n, test in enumerate(getattr(task, kind)):
+            at = f"{kind}[{n}]"
+            if test.id in seen:
+                yield bad(f"{at}.id", f"{test.id!r} twice", "ids that differ")
+            seen.add(test.id)
+            if task.grading == "calls" and not test.code.strip():
+                yield bad(f"{at}.code", "no code", "Python that raises if the solution is wrong")
+            if task.grading == "calls":
+                try:
+                    compile(test.code, at, "exec", dont_inherit=True)
+                except (SyntaxError, ValueError) as error:
+                    yield bad(f"{at}.code", f"code that does not compile ({error})", "Python")
+            if task.grading == "stdio" and test.match not in MATCHES:
+                yield bad(f"{at}.match", repr(test.match), f"one of {', '.join(MATCHES)}")
+            if test.time_s is not None and not 0 < test.time_s < float("inf"):
+                yield bad(f"{at}.time_s", repr(test.time_s), "a finite number of seconds above 0")
+    if task.prelude:
+        try:
+            compile(task.prelude, "prelude", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            yield bad("prelude", f"code that does not compile ({error})", "Python")
+    for f in fields(task.limits):
+        value = getattr(task.limits, f.name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            yield bad(f"limits.{f.name}", repr(value), "a finite number above 0")
