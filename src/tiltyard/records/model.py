@@ -1,0 +1,212 @@
+"""The record of an episode, of its steps, and of the run that it belongs to. Data only, immutable, picklable.
+
+A record holds enough to play its episode again byte for byte: the task's digest, the seeds, every action in canonical
+JSON. ``EpisodeRecord.digest`` covers exactly what must be equal then, and so never a time, a wall's name, a worker, an
+id or a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from tiltyard import __version__
+
+MAX_SEED = (1 << 63) - 1
+UNSERIALISABLE = "$not_json"
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """The value as JSON can say it; what JSON can't say becomes ``{"$not_json": TYPE}``, without its address."""
+    if depth > 64:
+        return {UNSERIALISABLE: "nested deeper than 64"}
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        # int subclasses and IntEnum say their number; a number too long to print is no action either
+        return int(value) if abs(int(value)) < 10**1000 else {UNSERIALISABLE: "int of more than 1000 digits"}
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {
+            k if isinstance(k, str) else str(_plain(k, depth + 1)): _plain(v, depth + 1)
+            for k, v in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, depth + 1) for v in value]
+    return {UNSERIALISABLE: type(value).__name__}
+
+
+def canonical_action(action: object) -> str:
+    """An action as canonical JSON: sorted keys, ASCII, no spaces. The same action always gives the same text.
+
+    Never raises: what is no JSON (a player may return anything) is named by its type.
+    """
+    try:
+        return json.dumps(_plain(action), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    except Exception as error:  # a Mapping whose items() raises, a str subclass that lies: the player's doing
+        return json.dumps({UNSERIALISABLE: f"{type(action).__name__} ({type(error).__name__})"})
+
+
+def action_from_json(text: str) -> Any:
+    """The action that :func:`canonical_action` wrote."""
+    return json.loads(text)
+
+
+def versions() -> dict[str, str]:
+    """What this episode was played with: tiltyard, Python, platform."""
+    return {
+        "tiltyard": __version__,
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+    }
+
+
+def finite(reward: float | None) -> float | None:
+    """NaN (void) and None as None; any other reward unchanged."""
+    return None if reward is None or math.isnan(reward) else float(reward)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One step: what was asked (canonical JSON), what came back, and whether that ended the episode.
+
+    ``reward`` is None where the environment gave NaN (void). ``truncated_by`` names the cap ("steps", "tokens",
+    "time"; "" if none). ``invalid`` says that the action could not be done, a player's mistake.
+    """
+
+    action: str
+    observation: str
+    reward: float | None = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    truncated_by: str = ""
+    invalid: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reward", finite(self.reward))
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRecord:
+    """One episode from reset to its end.
+
+    ``pool_spec`` is what the pool was loaded from (``builtin``, ``humaneval:/path/file``), "" where it was given as
+    Python objects. ``run_seed`` is None for an episode that belongs to no run. ``number`` is its place in the run's
+    plan, ``attempt`` counts the attempts at one draw of a task from 0. ``observation`` is the first one, from reset.
+    ``reward`` is in [0, 1], or None and ``void`` says why. ``verdict`` is ``Verdict.as_dict()``, or None where the
+    episode ended without one. ``started`` is UTC in ISO format; ``seconds`` wall-clock. ``id`` and ``run`` are given
+    by the store.
+    """
+
+    task: str
+    task_digest: str
+    player: str
+    seed: int
+    observation: str = ""
+    steps: tuple[StepRecord, ...] = ()
+    reward: float | None = None
+    verdict: Mapping[str, Any] | None = None
+    void: str | None = None
+    flags: tuple[str, ...] = ()
+    wall: str = ""
+    pool: str = ""
+    pool_version: str = ""
+    pool_digest: str = ""
+    pool_spec: str = ""
+    run_seed: int | None = None
+    attempt: int = 0
+    number: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the environment was made with, beyond the task, and can change a reward: ``reward``, ``max_steps``."""
+    versions: Mapping[str, str] = field(default_factory=versions)
+    started: str = ""
+    seconds: float = 0.0
+    id: str = ""
+    run: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reward", finite(self.reward))
+        if (self.reward is None) != (self.void is not None):
+            raise ValueError("an episode has a reward or is void with a reason, and never both")
+
+    @property
+    def terminated(self) -> bool:
+        return bool(self.steps) and self.steps[-1].terminated
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.steps) and self.steps[-1].truncated
+
+    @property
+    def truncated_by(self) -> str:
+        return self.steps[-1].truncated_by if self.steps else ""
+
+    @property
+    def actions(self) -> list[Any]:
+        """The actions that were played, as Python objects."""
+        return [action_from_json(step.action) for step in self.steps]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, 64 hex digits, over what must be equal on replay: the task's digest, seeds, the actions,
+        observations, rewards and ends of all steps, and the verdict. Of a void only that it is one, because the
+        reason is the machine's."""
+        verdict = (
+            None if self.verdict is None else {**self.verdict, "void": self.verdict.get("void") is not None}
+        )
+        whole = {
+            "task": self.task_digest,
+            "seeds": [self.run_seed, self.seed],
+            "settings": dict(self.settings),
+            "observation": self.observation,
+            "steps": [asdict(step) for step in self.steps],
+            "reward": self.reward,
+            "void": self.void is not None,
+            "verdict": verdict,
+        }
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, the digest included."""
+        out = asdict(self)
+        out["verdict"] = None if self.verdict is None else dict(self.verdict)
+        out["digest"] = self.digest
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The record that :meth:`as_dict` wrote, also after JSON. The digest in it is not trusted, but made anew."""
+        fields = {key: value for key, value in data.items() if key != "digest"}
+        fields["steps"] = tuple(StepRecord(**step) for step in fields.get("steps", ()))
+        fields["flags"] = tuple(fields.get("flags", ()))
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run: many episodes of one player on one pool. ``finished`` is "" while it goes on or was cut short."""
+
+    pool: str
+    pool_version: str
+    pool_digest: str
+    player: str
+    wall: str
+    seed: int
+    pool_spec: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    started: str = ""
+    finished: str = ""
+    id: str = ""
+
+
+def run_digest(episode_digests: Iterable[str]) -> str:
+    """SHA-256 over the sorted digests of episodes: the same for any number of workers and any order."""
+    return hashlib.sha256("\n".join(sorted(episode_digests)).encode()).hexdigest()

@@ -1,0 +1,328 @@
+"""The store: where records are kept. SQLite by default, one transaction an episode.
+
+Promises: an episode is stored whole or not at all; any number of threads and processes may write at once; an older
+store is brought up to date on opening; a file that is no store, or one of a newer tiltyard, is never changed. Errors
+are UsageError (a wrong file, no permission, an unknown id) or ArenaError (a full or failing disk), in plain words.
+A forked child may go on using a Store: it gets connections of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, Select, Table, create_engine, func, inspect, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from tiltyard import __version__
+from tiltyard.errors import ArenaError, UsageError
+from tiltyard.records import schema, sqlite
+from tiltyard.records.model import MAX_SEED, EpisodeRecord, RunRecord, StepRecord
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base 32: no letter that can be taken for a digit."""
+ID_LENGTH = 10
+PAGE = 200
+"""Episodes read at once; databases cap the number of parameters of a query."""
+
+
+def now() -> str:
+    """This moment in UTC, ISO format with microseconds."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def new_id(kind: str) -> str:
+    """A short, readable id: ``e-4m2k0vx7ta`` for an episode, ``r-…`` for a run. 50 random bits."""
+    return f"{kind}-" + "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
+
+
+class Store:
+    """Episodes and runs, kept in ``path_or_url`` (a file, or a database URL).
+
+    ``create=False`` refuses to make a new one; ``readonly=True`` never writes (and implies ``create=False``).
+    """
+
+    def __init__(
+        self, path_or_url: str | os.PathLike[str], *, create: bool = True, readonly: bool = False
+    ) -> None:
+        text = os.fspath(path_or_url)
+        self.readonly = readonly
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        if "://" in text:
+            self.where, self._path = text, None
+            self._engine = _engine_for_url(text)
+        else:
+            if not text or text == ":memory:":
+                raise UsageError("a store needs a file name, such as episodes.sqlite")
+            self._path = Path(text)
+            self.where = text
+            self._engine = sqlite.engine_for(self._path, create=create and not readonly, readonly=readonly)
+        try:
+            self._open()
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    # -- opening and closing -------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        with self._errors("opening it"):
+            version = self._version()
+            if version == schema.VERSION:
+                return
+            if version > schema.VERSION:
+                raise UsageError(
+                    f"{self.where} was written by a newer tiltyard (store version {version}, this one reads up to "
+                    f"{schema.VERSION}); upgrade tiltyard"
+                )
+            if self.readonly:
+                raise UsageError(
+                    f"{self.where} is a store of an older tiltyard (version {version}) and was opened for reading "
+                    "only; open it once for writing"
+                )
+            if self._path is not None:
+                sqlite.use_wal(self._engine)
+            self._migrate()
+
+    def _version(self) -> int:
+        """0 for an empty database. Raises UsageError for a database that is something else's."""
+        with self._engine.connect() as connection:
+            tables = set(inspect(connection).get_table_names())
+            if schema.schema_table.name in tables:
+                found = connection.execute(select(func.max(schema.schema_table.c.version))).scalar()
+                return int(found or 0)
+        if tables:
+            some = ", ".join(sorted(tables)[:3])
+            raise UsageError(
+                f"{self.where} is a database, but no tiltyard store (its tables: {some}); name another file"
+            )
+        if self.readonly:
+            raise UsageError(f"{self.where} is empty: no tiltyard store")
+        return 0
+
+    def _migrate(self) -> None:
+        with self._write() as connection:
+            # read again inside the transaction: another process may have been first
+            schema.schema_table.create(connection, checkfirst=True)
+            done = int(connection.execute(select(func.max(schema.schema_table.c.version))).scalar() or 0)
+            for version in range(done, schema.VERSION):
+                schema.MIGRATIONS[version](connection)
+                connection.execute(
+                    schema.schema_table.insert().values(version=version + 1, applied=now(), by=__version__)
+                )
+
+    def close(self) -> None:
+        """Give the connections back. The store may not be used after it. May be called twice."""
+        if os.getpid() == self._pid:
+            self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({self.where!r})"
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def add_run(self, run: RunRecord) -> str:
+        """Keep a run's head; returns its id. ``run.started`` "" means now."""
+        _check_seed(run.seed)
+        values = {
+            name: getattr(run, name)
+            for name in _names(schema.runs)
+            if name not in ("id", "settings", "versions")
+        }
+        values |= {
+            "settings": dict(run.settings),
+            "versions": dict(run.versions),
+            "started": run.started or now(),
+        }
+        return self._insert(
+            "r",
+            lambda connection, new: connection.execute(schema.runs.insert().values({**values, "id": new})),
+        )
+
+    def finish_run(self, run: str) -> None:
+        """Note that a run came to its end."""
+        with self._errors("finishing a run"), self._write() as connection:
+            connection.execute(update(schema.runs).where(schema.runs.c.id == run).values(finished=now()))
+
+    def add(self, record: EpisodeRecord) -> str:
+        """Keep an episode, whole, in one transaction; returns its id (a new one, whatever ``record.id`` is)."""
+        _check_seed(record.seed)
+        row = _episode_row(record)
+        step_rows = [_step_row(n, step) for n, step in enumerate(record.steps)]
+
+        def insert(connection: Connection, new: str) -> None:
+            connection.execute(schema.episodes.insert().values({**row, "id": new}))
+            if step_rows:
+                connection.execute(schema.steps.insert(), [{**step, "episode": new} for step in step_rows])
+
+        return self._insert("e", insert)
+
+    def _insert(self, kind: str, insert: Any) -> str:
+        for attempt in range(5):
+            new = new_id(kind)
+            try:
+                with self._errors("storing an episode"), self._write() as connection:
+                    insert(connection, new)
+                return new
+            except IntegrityError as error:
+                # either the id is taken (try another one) or the run does not exist (no other id helps)
+                if attempt == 4 or "FOREIGN KEY" in str(error.orig).upper():
+                    raise UsageError(
+                        f"{self.where}: the record does not fit the store: {error.orig}"
+                    ) from None
+        raise AssertionError("unreachable")
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, the oldest first."""
+        with self._errors("reading it"), self._read() as connection:
+            rows = connection.execute(select(schema.runs).order_by(schema.runs.c.started, schema.runs.c.id))
+            return [RunRecord(**row) for row in rows.mappings()]
+
+    def episodes(
+        self, run: str | None = None, task: str | None = None, player: str | None = None
+    ) -> Iterator[EpisodeRecord]:
+        """The episodes that fit, by run and place in it. Read in pages, so that any number of them
+        fits into memory."""
+        table = schema.episodes
+        wanted = select(table.c.id).order_by(table.c.run, table.c.number, table.c.id)
+        for column, value in ((table.c.run, run), (table.c.task, task), (table.c.player, player)):
+            if value is not None:
+                wanted = wanted.where(column == value)
+        with self._errors("reading it"), self._read() as connection:
+            ids = list(connection.execute(wanted).scalars())
+        for start in range(0, len(ids), PAGE):
+            page = ids[start : start + PAGE]
+            found = {record.id: record for record in self._load(select(table).where(table.c.id.in_(page)))}
+            yield from (found[id] for id in page if id in found)
+
+    def episode(self, id: str) -> EpisodeRecord:
+        """The episode with this id, or with an id that begins so (``4m2`` is as good as ``e-4m2``). UsageError if
+        there is none, or more than one."""
+        table = schema.episodes
+        wanted = id if id.startswith("e-") else f"e-{id}"
+        if not id or not all(c in ALPHABET for c in wanted[2:]):
+            raise UsageError(f"{id!r} is no episode's id; one looks like e-4m2k0vx7ta")
+        found = self._load(select(table).where(table.c.id.startswith(wanted)).order_by(table.c.id).limit(4))
+        if len(found) == 1 or (found and found[0].id == wanted):
+            return found[0]
+        if found:
+            some = ", ".join(record.id for record in found)
+            raise UsageError(
+                f"{id!r} begins the ids of several episodes in {self.where}: {some} …; write more of it"
+            )
+        raise UsageError(f"no episode {id!r} in {self.where} ({self.count()} episodes there)")
+
+    def count(self, run: str | None = None) -> int:
+        """How many episodes there are, in all or in one run."""
+        wanted = select(func.count()).select_from(schema.episodes)
+        if run is not None:
+            wanted = wanted.where(schema.episodes.c.run == run)
+        with self._errors("reading it"), self._read() as connection:
+            return int(connection.execute(wanted).scalar_one())
+
+    def _load(self, wanted: Select[Any]) -> list[EpisodeRecord]:
+        table = schema.steps
+        with self._errors("reading it"), self._read() as connection:
+            rows = [dict(row) for row in connection.execute(wanted).mappings()]
+            by_episode: dict[str, list[StepRecord]] = {row["id"]: [] for row in rows}
+            some = select(table).where(table.c.episode.in_(list(by_episode)))
+            for step in connection.execute(some.order_by(table.c.episode, table.c.n)).mappings():
+                by_episode[step["episode"]].append(_step(dict(step)))
+        return [_episode(row, by_episode[row["id"]]) for row in rows]
+
+    # -- connections ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        if self.readonly:
+            raise UsageError(f"{self.where} was opened for reading only")
+        with self._own().connect() as plain:
+            connection = plain.execution_options(tiltyard_write=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._own().connect() as connection:
+            yield connection
+
+    def _own(self) -> Engine:
+        with self._lock:
+            if os.getpid() != self._pid:
+                # a forked child: the parent's connections are the parent's, so they are dropped and not closed
+                self._engine.dispose(close=False)
+                self._pid = os.getpid()
+            return self._engine
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except DBAPIError as error:
+            if self._path is not None:
+                raise sqlite.explain(error, self._path, doing) from error
+            raise ArenaError(f"{self.where}: {error.orig} while {doing}") from error
+        except SQLAlchemyError as error:
+            raise ArenaError(f"{self.where}: {error} while {doing}") from error
+
+
+def _engine_for_url(url: str) -> Engine:
+    try:
+        return create_engine(url)
+    except (SQLAlchemyError, ImportError, ValueError) as error:
+        raise UsageError(f"{url} is no database that can be used here: {error}") from None
+
+
+def _check_seed(seed: int) -> None:
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"a seed of {seed}; a record can keep 0 to {MAX_SEED}")
+
+
+def _names(table: Table) -> list[str]:
+    return [column.name for column in table.columns]
+
+
+def _episode_row(record: EpisodeRecord) -> dict[str, Any]:
+    row = {name: getattr(record, name) for name in _names(schema.episodes) if name != "id"}
+    row |= {
+        "run": record.run or None,
+        "verdict": None if record.verdict is None else dict(record.verdict),
+        "flags": list(record.flags),
+        "settings": dict(record.settings),
+        "versions": dict(record.versions),
+    }
+    return row
+
+
+def _step_row(n: int, step: StepRecord) -> dict[str, Any]:
+    return {"n": n} | {name: getattr(step, name) for name in StepRecord.__dataclass_fields__}
+
+
+def _step(row: Mapping[str, Any]) -> StepRecord:
+    return StepRecord(**{name: row[name] for name in StepRecord.__dataclass_fields__})
+
+
+def _episode(row: Mapping[str, Any], steps: list[StepRecord]) -> EpisodeRecord:
+    values = {name: row[name] for name in row if name != "digest"}
+    values |= {"run": row["run"] or "", "flags": tuple(row["flags"]), "steps": tuple(steps)}
+    return EpisodeRecord(**values)
