@@ -1,0 +1,201 @@
+"""From what a caller names to a pool. Detects a file's kind by the fields of its rows, never by its name.
+
+Raises ``UsageError`` for a spec that can't be meant, ``TaskError`` with every problem of every task otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tiltyard.errors import Problem, TaskError, UsageError
+from tiltyard.pool.collection import Pool, near
+from tiltyard.pool.folder import is_task, read_pool_toml, read_task, shown, task_folders
+from tiltyard.pool.lesson import read_lesson
+from tiltyard.pool.rows import SUFFIXES, read_rows, short
+from tiltyard.task import Task
+
+Spec = str | os.PathLike[str] | Pool | Task | Mapping[str, Any] | Iterable[Any]
+Reader = Callable[[Mapping[str, Any], str, list[Problem]], Task | None]
+
+BUILTIN = Path(__file__).with_name("builtin")
+FORMS = (
+    "'builtin', 'humaneval:FILE', 'mbpp:FILE', a .jsonl file (.json, .gz as well), a folder (one task, or one a "
+    "task), or a Python list of dicts and Tasks"
+)
+
+
+class Format(NamedTuple):
+    """One published kind of rows: what it's called, how a row of it is known and read."""
+
+    name: str
+    family: str
+    fits: Callable[[Mapping[str, Any]], bool]
+    read: Reader
+
+
+FORMATS: tuple[Format, ...] = (Format("tasks", "native", lambda row: "hidden" in row, read_lesson),)
+
+
+@dataclass
+class _Reading:
+    name: str
+    version: int | str | None = None
+    found: list[tuple[str, Task]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, where: str, task: Task | None) -> None:
+        if task is not None:
+            self.found.append((where, task))
+
+
+def load(spec: Spec, *, tasks: Sequence[str] = (), tags: Sequence[str] = ()) -> Pool:
+    """The pool that ``spec`` names, filtered.
+
+    ``tasks`` are globs on ids, ``tags`` any of which a task must have; both empty take everything. Raises
+    :class:`TaskError` with every problem if any task is malformed, :class:`UsageError` for an unknown spec, a file that
+    can't be read, and a filter that selects nothing.
+    """
+    pool, problems = _load(spec)
+    if problems:
+        raise TaskError(problems)
+    return pool.select(tasks, tags)
+
+
+def load_lenient(
+    spec: Spec, *, tasks: Sequence[str] = (), tags: Sequence[str] = ()
+) -> tuple[Pool, list[Problem]]:
+    """As :func:`load`, but the well-formed tasks come back together with what is wrong with the others."""
+    pool, problems = _load(spec)
+    return pool.select(tasks, tags), problems
+
+
+def _load(spec: Spec) -> tuple[Pool, list[Problem]]:
+    if isinstance(spec, Pool):
+        return spec, []
+    if isinstance(spec, Task):
+        spec = [spec]
+    if isinstance(spec, str):
+        reading = _named(spec)
+    elif isinstance(spec, os.PathLike):
+        reading = _path(Path(os.fspath(spec)), None)
+    elif isinstance(spec, Mapping):
+        reading = _items([spec])
+    elif isinstance(spec, Iterable) and not isinstance(spec, (bytes, bytearray)):
+        reading = _items(spec)
+    else:
+        raise UsageError(f"{short(spec)} names no pool; a pool is {FORMS}")
+    unique = _unique(reading)
+    if not unique and not reading.problems:
+        raise UsageError(f"pool {reading.name!r} has no task in it; expected at least one")
+    pool = Pool(reading.name, 0, tuple(task for _, task in unique))
+    version = pool.digest[:12] if reading.version is None else reading.version
+    return Pool(reading.name, version, pool.tasks), reading.problems
+
+
+def _unique(reading: _Reading) -> list[tuple[str, Task]]:
+    """The tasks found, each id once; a problem that names both places for each that is not the first."""
+    first: dict[str, str] = {}
+    out = []
+    for where, task in reading.found:
+        if task.id in first:
+            found = f"{task.id!r}, which is also the id of {first[task.id]}"
+            reading.problems.append(Problem(where, "id", found, "ids that differ within a pool"))
+        else:
+            first[task.id] = where
+            out.append((where, task))
+    return out
+
+
+def _named(spec: str) -> _Reading:
+    if spec == "builtin":
+        reading = _folder(BUILTIN)
+        reading.name = "builtin"
+        return reading
+    families = sorted({f.family for f in FORMATS} - {"native"})
+    head, colon, rest = spec.partition(":")
+    if colon and head in families:
+        if not rest:
+            raise UsageError(f"{spec!r} names no file; expected {head}:FILE")
+        return _path(Path(rest), head)
+    path = Path(spec)
+    if spec and path.exists():
+        return _path(path, None)
+    hint = near(head if colon else spec, ["builtin", *families])
+    if not hint and spec and ("/" in spec or spec.endswith(SUFFIXES)):
+        raise UsageError(f"no such file or folder: {spec}")
+    raise UsageError(f"{spec!r} names no pool, and there is no such file{hint}; a pool is {FORMS}")
+
+
+def _path(path: Path, family: str | None) -> _Reading:
+    if not path.exists():
+        raise UsageError(f"no such file or folder: {path}")
+    if path.is_dir():
+        if family:
+            raise UsageError(f"{path} is a folder; expected the file in which {family} is published")
+        return _folder(path)
+    return _file(path, family)
+
+
+def _folder(path: Path) -> _Reading:
+    reading = _Reading(path.resolve().name)
+    if is_task(path):
+        reading.add(shown(path), read_task(path, reading.problems))
+        return reading
+    about = read_pool_toml(path, reading.problems)
+    reading.name = about.name or reading.name
+    reading.version = about.version
+    folders = task_folders(path, reading.problems)
+    if not folders and not reading.problems:
+        raise UsageError(
+            f"{path} has no task folder in it (a folder with task.toml, prompt.md, hidden/, reference/)"
+        )
+    for folder in folders:
+        reading.add(shown(folder), read_task(folder, reading.problems))
+    return reading
+
+
+def _file(path: Path, family: str | None) -> _Reading:
+    rows, problems = read_rows(path)
+    reading = _Reading(_stem(path), problems=problems)
+    if not rows and not problems:
+        raise UsageError(f"{path} has no row in it; expected one task a line")
+    names = []
+    for row in rows:
+        kind = next((f for f in FORMATS if f.fits(row.data)), None)
+        if kind is None and not family:
+            kind = FORMATS[0]
+        if kind is None or (family and kind.family != family):
+            is_a = f"a row of {kind.name}" if kind else "a row with the keys " + ", ".join(list(row.data)[:8])
+            expected = f"a row of {' or '.join(f.name for f in FORMATS if f.family == family)}"
+            problems.append(Problem(row.where, "", is_a, expected))
+            continue
+        names.append(kind.name)
+        reading.add(row.where, kind.read(row.data, row.where, problems))
+    if family and names:
+        reading.name = names[0]
+    return reading
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) or name
+    return name
+
+
+def _items(items: Iterable[Any]) -> _Reading:
+    reading = _Reading("tasks")
+    for n, item in enumerate(items):
+        where = f"tasks[{n}]"
+        if isinstance(item, Task):
+            reading.add(where, item)
+        elif isinstance(item, Mapping):
+            reading.add(where, read_lesson(item, where, reading.problems))
+        else:
+            reading.problems.append(Problem(where, "", short(item), "a dict or a Task"))
+    return reading
