@@ -1,0 +1,390 @@
+"""The keeper: first process of a cell, and the only one that its owner speaks to.
+
+``serve(sock, workspace, starter)`` answers one request after the other, single-threaded: file operations from inside
+the workspace, runs, started programs, capture. When the socket ends (closed, or the owner died, by whatever signal)
+it kills everything in the cell and returns. It never gives a player's process its socket, and never waits for one
+longer than told. Requests are trusted (they come from the cell's owner); what it finds in the cell is not.
+
+``main`` is the keeper of the process wall: an interpreter of its own, with the cell's folder made and removed by it.
+"""
+
+# pathlib would cost each fresh interpreter some milliseconds:
+# ruff: noqa: PTH
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+from . import files, procs, pump, wire
+from .run import Job, ProcessStarter, StartError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .run import Starter
+
+    Answer = tuple[dict[str, Any], bytes]
+
+ANSWER_S = 60.0
+MAX_REQUEST_BLOCK = 1 << 30
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class _Leader:
+    """The first process of a run or of a started program."""
+
+    __slots__ = ("cpu_s", "job", "rc", "until")
+
+    def __init__(self, job: Job, until: float) -> None:
+        self.job = job
+        self.until = until
+        self.rc: int | None = None
+        self.cpu_s = 0.0
+
+
+class Keeper:
+    def __init__(
+        self,
+        sock: socket.socket,
+        workspace: str,
+        starter: Starter,
+        *,
+        hide: bytes = b"",
+        own_disk: bool = False,
+        owner_pidfd: int = -1,
+    ) -> None:
+        self.sock = sock
+        self.path = workspace
+        self.root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.starter = starter
+        self.hide = hide
+        self.own_disk = own_disk
+        self.leaders: dict[int, _Leader] = {}
+        self.owner = {sock.fileno(): 0}
+        if owner_pidfd >= 0:
+            self.owner[owner_pidfd] = select.POLLIN
+        self.wake, self._wake_in = os.pipe()
+        self.ops: dict[str, Callable[[dict[str, Any], bytes, list[int]], Answer]] = {
+            "read": self.op_read,
+            "write": self.op_write,
+            "put": self.op_put,
+            "list": self.op_list,
+            "capture": self.op_capture,
+            "run": self.op_run,
+            "start": self.op_start,
+            "poll": self.op_poll,
+            "kill": self.op_kill,
+        }
+
+    # ---------------------------------------------------------------------------------------- the loop
+
+    def serve(self) -> None:
+        for fd in (self.wake, self._wake_in):
+            os.set_blocking(fd, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake_in, warn_on_full_buffer=False)
+        try:
+            while True:
+                self._wait_for_request()
+                header, block, fds = wire.receive(
+                    self.sock, deadline=_soon(), max_block=MAX_REQUEST_BLOCK, take_fds=True
+                )
+                answer, block = self._answer(header, block, fds)
+                answer["id"] = header.get("id")
+                wire.send(self.sock, answer, block, deadline=_soon())
+        except (wire.WireError, pump.OwnerGone):
+            pass
+        finally:
+            self.kill_all()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for fd in (self.root, self.wake, self._wake_in):
+                os.close(fd)
+
+    def _wait_for_request(self) -> None:
+        """Until the owner speaks, keep an eye on the programs that were started."""
+        poll = select.poll()
+        for fd, events in self.owner.items():
+            poll.register(fd, events or select.POLLIN)
+        poll.register(self.wake, select.POLLIN)
+        while True:
+            self._look_after_programs()
+            live = [p for p in self.leaders.values() if p.rc is None]
+            pause = min([pump.TICK_S, *(p.until - time.monotonic() for p in live)]) if live else None
+            for fd, _ in poll.poll(None if pause is None else int(max(0.0, pause) * 1000) + 1):
+                if fd == self.wake:
+                    pump.drain(self.wake)
+                elif fd == self.sock.fileno():
+                    return
+                else:
+                    raise pump.OwnerGone
+
+    def _look_after_programs(self) -> None:
+        live = {pid for pid, p in self.leaders.items() if p.rc is None}
+        if not live:
+            self.reap()
+            return
+        self.reap()
+        if any(self.leaders[pid].rc is not None for pid in live):
+            self.kill_strays()  # what an ended program left behind
+        now = time.monotonic()
+        for pid in live:
+            leader = self.leaders[pid]
+            if leader.rc is None and (now >= leader.until or self.starter.excess(leader.job)):
+                self.kill_leader(pid)
+
+    def _answer(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        try:
+            return self.ops[header["op"]](header, block, fds)
+        except files.FileError as error:
+            return {"error": "file", "text": str(error)}, b""
+        except StartError as error:
+            return {"error": "file" if error.players else "arena", "text": str(error)}, b""
+        except OSError as error:
+            if error.errno in _FULL and self.own_disk:
+                return {
+                    "error": "file",
+                    "text": "no space is left in the workspace; remove something first",
+                }, b""
+            return {"error": "arena", "text": f"{header.get('op')}: {error.strerror or error}"}, b""
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    # ------------------------------------------------------------------------------------- processes
+
+    def reap(self) -> bool:
+        """Collect what has ended; False if this process has no child any more."""
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            leader = self.leaders.get(pid)
+            if leader is not None and leader.rc is None:
+                leader.rc = os.waitstatus_to_exitcode(status)
+                leader.cpu_s = used.ru_utime + used.ru_stime
+
+    def live(self) -> set[int]:
+        return {pid for pid, leader in self.leaders.items() if leader.rc is None}
+
+    def kill_all(self) -> None:
+        self._kill(frozenset())
+
+    def kill_strays(self) -> None:
+        """Kill what no living program stands above."""
+        self._kill(self.live())
+
+    def kill_leader(self, pid: int) -> None:
+        self._kill(self.live() - {pid})
+
+    def _kill(self, spare: set[int] | frozenset[int]) -> None:
+        if not self.starter.kill(self.reap, spare):
+            raise OSError(errno.EBUSY, "a process of the cell can't be killed; it hangs in the kernel")
+
+    def op_run(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        job = Job.from_header(header)
+        size = header["output_bytes"]
+        begin = time.monotonic()
+        until = begin + header["wall_s"]
+        pipes = [os.pipe(), os.pipe(), os.pipe()]
+        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+        theirs = (pipes[0][0], pipes[1][1], pipes[2][1])
+        try:
+            try:
+                pid = self.starter.start(job, theirs, [])
+            finally:
+                for fd in theirs:
+                    os.close(fd)
+            leader = self.leaders[pid] = _Leader(job, until)
+            stdin, ours[0] = ours[0], -1
+            streams = [pump.Stream(fd, size, self.hide) for fd in ours[1:]]
+            why = pump.pump(
+                owner=self.owner,
+                wake=self.wake,
+                stdin=stdin,
+                data=block,
+                streams=streams,
+                until=until,
+                ended=lambda: not self.reap() or leader.rc is not None,
+                tick=lambda: self._tick(job),
+            )
+            seconds = time.monotonic() - begin
+            self.kill_strays() if why == "" else self.kill_leader(pid)
+            del self.leaders[pid]
+            for stream in streams:
+                stream.drain()
+        finally:
+            for fd in ours:
+                if fd >= 0:
+                    os.close(fd)
+        rc = leader.rc if why == "" and leader.rc is not None else -signal.SIGKILL
+        out_of_cpu = rc == -signal.SIGKILL and job.cpu_s is not None and leader.cpu_s >= job.cpu_s - 0.05
+        out = streams[0].finish()
+        err = streams[1].finish(f"\n[killed: {why}]\n".encode() if why else b"")
+        answer = {
+            "rc": rc,
+            "timed_out": why is None or out_of_cpu,
+            "seconds": seconds,
+            "out": len(out),
+            "dropped": [s.kept.dropped for s in streams],
+        }
+        return answer, out + err
+
+    def _tick(self, job: Job) -> str | None:
+        now = time.monotonic()
+        for pid in self.live():
+            if now >= self.leaders[pid].until and self.leaders[pid].job is not job:
+                self.kill_leader(pid)
+        return self.starter.excess(job)
+
+    def op_start(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            job = Job.from_header(header)
+            pid = self.starter.start(job, (null, null, null), fds)
+        finally:
+            os.close(null)
+        self.leaders[pid] = _Leader(job, time.monotonic() + header["wall_s"])
+        return {"pid": pid}, b""
+
+    def op_poll(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        """The exit status of a program, after waiting for at most ``wait_s``, or None."""
+        leader = self.leaders[header["pid"]]
+        until = time.monotonic() + header["wait_s"]
+        self._look_after_programs()
+        while leader.rc is None and (left := until - time.monotonic()) > 0:
+            poll = select.poll()
+            poll.register(self.wake, select.POLLIN)
+            if poll.poll(int(min(left, pump.TICK_S) * 1000) + 1):
+                pump.drain(self.wake)
+            self._look_after_programs()
+        return {"rc": leader.rc}, b""
+
+    def op_kill(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        self.kill_leader(header["pid"])
+        return {"rc": self.leaders[header["pid"]].rc}, b""
+
+    # ----------------------------------------------------------------------------------------- files
+
+    def _workspace(self) -> int:
+        """The descriptor of the workspace; a new folder if the player has removed it."""
+        if os.fstat(self.root).st_nlink == 0 and not self.own_disk:
+            try:
+                os.mkdir(self.path, 0o755)
+                fresh = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError as error:
+                raise files.FileError(f"the workspace was removed ({error.strerror})") from None
+            os.dup2(fresh, self.root, inheritable=False)
+            os.close(fresh)
+        return self.root
+
+    def op_read(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        return {}, files.read(self._workspace(), header["path"], header["max_bytes"])
+
+    def op_write(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        files.write(self._workspace(), header["path"], block)
+        return {}, b""
+
+    def op_put(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        """Several files at once: ``files`` is a list of [path, size], the block their bytes, one after the other."""
+        at = 0
+        for path, size in header["files"]:
+            files.write(self._workspace(), path, block[at : at + size])
+            at += size
+        return {}, b""
+
+    def op_list(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        entries, left_out = files.listing(self._workspace(), header["max_entries"])
+        return {"entries": entries, "left_out": left_out}, b""
+
+    def op_capture(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        self.kill_all()
+        names = ("max_file_bytes", "max_bytes", "max_files", "max_depth")
+        found, skipped = files.capture(self._workspace(), **{name: header[name] for name in names})
+        answer = {"files": [[path, len(data)] for path, data in found], "skipped": skipped}
+        return answer, b"".join(data for _, data in found)
+
+
+def serve(
+    sock: socket.socket,
+    workspace: str,
+    starter: Starter,
+    *,
+    hide: bytes = b"",
+    own_disk: bool = False,
+    owner_pidfd: int = -1,
+) -> None:
+    """Keep the cell until its owner is gone; then everything in it is dead. ``hide`` is taken out of what runs print;
+    ``own_disk``: a full disk is the player's doing, for nobody else can fill it; ``owner_pidfd`` is watched, too."""
+    Keeper(sock, workspace, starter, hide=hide, own_disk=own_disk, owner_pidfd=owner_pidfd).serve()
+
+
+def _soon() -> float:
+    return time.monotonic() + ANSWER_S
+
+
+# --------------------------------------------------------------------------------------------- the process wall
+
+
+def main(argv: Sequence[str]) -> None:
+    """argv: the descriptor of the socket, the owner's pid. What else it must know comes as a first frame."""
+    sock = socket.socket(fileno=int(argv[0]))
+    sock.set_inheritable(False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        header, _, _ = wire.receive(sock, deadline=_soon(), max_block=0)
+    except wire.WireError:
+        return
+    base = header["base"]
+    try:
+        try:
+            owner = _pidfd_of_parent(int(argv[1]))
+            procs.become_reaper()
+            workspace = header["workspace"] or _make_folders(base)
+            watched = os.open(base or workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            starter = ProcessStarter(
+                header["python"], os.open(workspace, os.O_RDONLY | os.O_CLOEXEC), watched
+            )
+        except OSError as error:
+            at = f" {error.filename!r}" if error.filename else ""
+            wire.send(sock, {"error": "arena", "text": f"{error.strerror}{at}"}, deadline=_soon())
+            return
+        wire.send(sock, {"ready": os.getpid()}, deadline=_soon())
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 2)
+        serve(sock, workspace, starter, hide=os.fsencode(base), owner_pidfd=owner)
+    except wire.WireError:
+        pass
+    finally:
+        if base:
+            files.remove(base)
+
+
+def _pidfd_of_parent(pid: int) -> int:
+    """A descriptor that tells when the owner ends, or -1 where there is no such thing: then the end of the socket
+    tells, unless a child of the owner has kept a copy of it."""
+    try:
+        fd = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+    if os.getppid() != pid:  # it ended before, and the number may be another's
+        sys.exit(1)
+    return fd
+
+
+def _make_folders(base: str) -> str:
+    os.mkdir(base, 0o700)
+    for name in ("workspace", "home", "tmp"):
+        os.mkdir(f"{base}/{name}", 0o755)
+    return f"{base}/workspace"

@@ -1,0 +1,147 @@
+"""Frames between a cell's owner and its keeper: a JSON header and a block of bytes, over a unix stream socket.
+
+A frame is two lengths (``!IQ``: header, block), then the header's bytes, then the block. Whoever receives names the
+most that it takes, and a deadline; nothing is allocated on the word of the other side. File descriptors cross with
+the first byte of a frame (SCM_RIGHTS) and are received only by who asks for them. Used on both sides, and by whatever
+else in a cell wants to speak in frames; it knows nothing of what they say.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import struct
+import time
+
+TYPE_CHECKING = False  # not imported from typing, which would cost each keeper three milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_LENGTHS = struct.Struct("!IQ")
+MAX_HEADER = 16 << 20
+MAX_FDS = 16
+_CHUNK = 1 << 20
+
+
+class WireError(Exception):
+    """The other side sent what is no frame, or more than was asked for."""
+
+
+class Closed(WireError):
+    """The other side is gone."""
+
+
+class Late(WireError):
+    """The deadline passed before the whole frame had crossed."""
+
+
+def send(
+    sock: socket.socket,
+    header: dict[str, Any],
+    block: bytes | bytearray | memoryview = b"",
+    *,
+    deadline: float,
+    fds: Sequence[int] = (),
+) -> None:
+    """Send one frame before ``deadline`` (``time.monotonic``). Raises Closed, Late."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    head = _LENGTHS.pack(len(text), len(block)) + text
+    try:
+        if fds:
+            _wait(sock, deadline)
+            head = head[socket.send_fds(sock, [head], list(fds)) :]
+        _send_all(sock, head, deadline)
+        _send_all(sock, block, deadline)
+    except TimeoutError:
+        raise Late("the other side does not read") from None
+    except OSError as error:
+        raise Closed(f"the other side is gone ({error.strerror or error})") from None
+
+
+def _send_all(sock: socket.socket, data: bytes | bytearray | memoryview, deadline: float) -> None:
+    view = memoryview(data)
+    while view:
+        _wait(sock, deadline)
+        view = view[sock.send(view[:_CHUNK]) :]
+
+
+def _wait(sock: socket.socket, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    sock.settimeout(left)
+
+
+def receive(
+    sock: socket.socket,
+    *,
+    deadline: float,
+    max_header: int = MAX_HEADER,
+    max_block: int,
+    take_fds: bool = False,
+) -> tuple[dict[str, Any], bytes, list[int]]:
+    """One frame: header, block and descriptors (close-on-exec; [] without ``take_fds``). Raises Closed, Late,
+    WireError; descriptors that came with a broken frame are closed."""
+    fds: list[int] = []
+    try:
+        first = _receive_fds(sock, deadline, fds) if take_fds else b""
+        lengths = first + _receive_exactly(sock, _LENGTHS.size - len(first), deadline)
+        header_size, block_size = _LENGTHS.unpack(lengths)
+        if header_size > max_header or block_size > max_block:
+            raise WireError(
+                f"a frame of {header_size} + {block_size} bytes; at most {max_header} + {max_block}"
+            )
+        header = _parse(_receive_exactly(sock, header_size, deadline))
+        return header, _receive_exactly(sock, block_size, deadline), fds
+    except BaseException as error:
+        for fd in fds:
+            os.close(fd)
+        if isinstance(error, TimeoutError):
+            raise Late("no whole frame came in time") from None
+        if isinstance(error, OSError):
+            raise Closed(f"the other side is gone ({error.strerror or error})") from None
+        raise
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"a header that is no JSON ({type(error).__name__})") from None
+    if not isinstance(header, dict):
+        raise WireError("a header that is no JSON object")
+    return header
+
+
+def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
+    parts: list[bytes] = []
+    while size:
+        _wait(sock, deadline)
+        part = sock.recv(min(size, _CHUNK))
+        if not part:
+            raise Closed("the other side is gone")
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _receive_fds(sock: socket.socket, deadline: float, fds: list[int]) -> bytes:
+    """The first bytes of a frame; descriptors that come with them are added to ``fds``."""
+    _wait(sock, deadline)
+    space = socket.CMSG_SPACE(MAX_FDS * array.array("i").itemsize)
+    data, ancillary, flags, _ = sock.recvmsg(_LENGTHS.size, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            got = array.array("i")
+            got.frombytes(payload[: len(payload) - len(payload) % got.itemsize])
+            fds.extend(got)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    if not data:
+        raise Closed("the other side is gone")
+    if flags & socket.MSG_CTRUNC:
+        raise WireError(f"more than {MAX_FDS} descriptors with one frame")
+    return data

@@ -1,0 +1,201 @@
+"""The ``process`` wall: limits, and no locks. For machines that have nothing better.
+
+A cell is a temporary folder, a keeper process, and what runs below it: fresh interpreters with rlimits, each watched
+for processes, memory and disk, all of them killed when a run ends, also those that left their group or session. The
+code runs as the user who runs the arena. ``ProcessWall.weaknesses`` says what that means.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+from tiltyard.cells.client import KeeperCell, socket_pair
+from tiltyard.cells.inside import files as inside_files
+from tiltyard.cells.inside import procs, wire
+from tiltyard.cells.programs import Interpreter
+from tiltyard.cells.protocol import CellLimits
+from tiltyard.errors import ArenaError, UsageError
+
+START_S = 60.0
+END_S = 15.0
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+WEAKNESSES = (
+    "no file system wall: code can read and write whatever its user can, the arena's own files and other cells too",
+    "no network wall: code can reach every network and every local server that its user can",
+    "same user: code can signal, trace and kill other processes of its user, the arena's too",
+    "the count of processes, memory and disk of a cell are watched, not enforced: a burst gets through for a moment",
+    "code that kills its keeper, clears its environment and leaves the workspace can outlive its cell",
+    "code can see the machine: its processes, users, clock, and the real path of its workspace",
+)
+WEAKNESSES_ELSEWHERE = (
+    "processes that leave their process group and their parent are not found on this system",
+    "memory and the number of threads are not limited on this system",
+)
+
+
+class ProcessWall:
+    """Cells of this kind; holds nothing but the list of those that are open."""
+
+    def __init__(self, *, hash_seed: int = 0, python: str | None = None) -> None:
+        self._hash_seed = hash_seed
+        self._interpreter = interpreter(python)
+        self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return "process"
+
+    @property
+    def weaknesses(self) -> tuple[str, ...]:
+        return WEAKNESSES if procs.LINUX else WEAKNESSES + WEAKNESSES_ELSEWHERE
+
+    def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
+        base = f"{os.path.realpath(tempfile.gettempdir())}/tiltyard-{secrets.token_hex(8)}"
+        cell = bring_up(
+            self._interpreter,
+            limits,
+            minimal_env(base, self._hash_seed),
+            base=base,
+            workspace=None,
+            wall=self.name,
+        )
+        with self._lock:
+            self._cells.add(cell)
+        try:
+            cell.put(files)
+        except BaseException:
+            cell.close()
+            raise
+        return cell
+
+    def close(self) -> None:
+        with self._lock:
+            cells = list(self._cells)
+            self._cells.clear()
+        for cell in cells:
+            cell.close()
+
+
+def interpreter(python: str | None) -> Interpreter:
+    """The interpreter for what runs in cells: this one, with nothing but the standard library, or the one at
+    ``python`` with the packages that are installed for it. UsageError if there is none."""
+    if python is None:
+        if not sys.executable:
+            raise ArenaError("this program has no sys.executable; name an interpreter with python=")
+        return Interpreter(sys.executable)
+    if not os.access(python, os.X_OK) or not Path(python).is_file():
+        raise UsageError(
+            f"python={python!r} is no program that can be executed; give the path of an interpreter"
+        )
+    return Interpreter(os.path.abspath(python), site=True)  # noqa: PTH100  (a venv's link must stay one)
+
+
+def minimal_env(base: str, hash_seed: int) -> dict[str, str]:
+    return {
+        "PATH": PATH,
+        "HOME": f"{base}/home",
+        "TMPDIR": f"{base}/tmp",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def bring_up(
+    python: Interpreter,
+    limits: CellLimits,
+    env: Mapping[str, str],
+    *,
+    base: str,
+    workspace: str | None,
+    wall: str,
+) -> KeeperCell:
+    """Start a keeper. ``base`` is the folder that it makes and removes ("": none), with the workspace in it, unless
+    ``workspace`` is a folder that exists and stays. Raises ArenaError with the system's words."""
+    ours, theirs = socket_pair()
+    try:
+        with theirs, _said() as said:
+            keeper = _spawn(theirs.fileno(), said)
+            bury = _burial(keeper, base)
+            try:
+                request = {"base": base, "workspace": workspace, "python": python.argv()}
+                _shake_hands(ours, theirs, request, said)
+            except BaseException:
+                ours.close()
+                bury()
+                raise
+    except BaseException:
+        ours.close()
+        raise
+    return KeeperCell(ours, wall=wall, limits=limits, env=env, bury=bury)
+
+
+def _said() -> IO[bytes]:
+    """Where a keeper's last words go while it comes up."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise ArenaError(
+            f"no temporary file can be made ({error.strerror}: {tempfile.gettempdir()})"
+        ) from None
+
+
+def _spawn(fd: int, said: IO[bytes]) -> subprocess.Popen[bytes]:
+    argv = [*Interpreter(sys.executable).argv(), "tool", "0", "keeper", str(fd), str(os.getpid())]
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            cwd="/",
+            env={"PATH": PATH, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"},
+            pass_fds=[fd],
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ArenaError(f"a keeper can't be started: {sys.executable}: {error.strerror}") from None
+
+
+def _shake_hands(
+    ours: socket.socket, theirs: socket.socket, request: Mapping[str, object], said: IO[bytes]
+) -> None:
+    deadline = time.monotonic() + START_S
+    try:
+        theirs.close()
+        wire.send(ours, dict(request), deadline=deadline)
+        answer, _, _ = wire.receive(ours, deadline=deadline, max_block=0)
+    except wire.WireError as error:
+        said.seek(0)
+        words = said.read(4096).decode("utf-8", "replace").strip()
+        raise ArenaError(f"a keeper did not come up ({error}): {words or 'it said nothing'}") from None
+    if "ready" not in answer:
+        raise ArenaError(f"a cell can't be made: {str(answer.get('text', 'no reason given'))[:2000]}")
+
+
+def _burial(keeper: subprocess.Popen[bytes], base: str) -> Callable[[], None]:
+    def bury() -> None:
+        try:
+            rc = keeper.wait(END_S)
+        except subprocess.TimeoutExpired:
+            keeper.kill()
+            keeper.wait()
+            rc = -9
+        if base and (rc != 0 or os.path.lexists(base)):
+            procs.sweep(os.fsencode(base))
+            inside_files.remove(base)
+
+    return bury
