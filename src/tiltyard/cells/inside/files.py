@@ -7,7 +7,7 @@ the moment of the operation. Raises :class:`FileError` for what the player can m
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import errno

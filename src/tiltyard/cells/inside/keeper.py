@@ -9,7 +9,7 @@ longer than told. Requests are trusted (they come from the cell's owner); what i
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import errno

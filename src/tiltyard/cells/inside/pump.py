@@ -6,7 +6,7 @@ the leader has ended, the time is over, the cell uses too much, or the owner is 
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import os

@@ -7,7 +7,7 @@ forked child (streams, signals, rlimits) are shared. Nothing here raises for wha
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH
+# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import errno
