@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiltyard.errors import Problem, TaskError, UsageError
-from tiltyard.pool.collection import Pool, near
+from tiltyard.pool.collection import Pool, near, some_of
 from tiltyard.pool.folder import is_task, read_pool_toml, read_task, shown, task_folders
+from tiltyard.pool.humaneval import is_humaneval, is_humaneval_plus, read_humaneval, read_humaneval_plus
 from tiltyard.pool.lesson import read_lesson
+from tiltyard.pool.mbpp import is_mbpp, is_mbpp_plus, read_mbpp, read_mbpp_plus
 from tiltyard.pool.rows import SUFFIXES, read_rows, short
 from tiltyard.task import Task
 
@@ -37,7 +39,13 @@ class Format(NamedTuple):
     read: Reader
 
 
-FORMATS: tuple[Format, ...] = (Format("tasks", "native", lambda row: "hidden" in row, read_lesson),)
+FORMATS = (
+    Format("tasks", "native", lambda row: "hidden" in row, read_lesson),
+    Format("humaneval", "humaneval", is_humaneval, read_humaneval),
+    Format("humaneval+", "humaneval", is_humaneval_plus, read_humaneval_plus),
+    Format("mbpp+", "mbpp", is_mbpp_plus, read_mbpp_plus),
+    Format("mbpp", "mbpp", is_mbpp, read_mbpp),
+)
 
 
 @dataclass
@@ -163,21 +171,31 @@ def _file(path: Path, family: str | None) -> _Reading:
     reading = _Reading(_stem(path), problems=problems)
     if not rows and not problems:
         raise UsageError(f"{path} has no row in it; expected one task a line")
-    names = []
-    for row in rows:
-        kind = next((f for f in FORMATS if f.fits(row.data)), None)
-        if kind is None and not family:
-            kind = FORMATS[0]
-        if kind is None or (family and kind.family != family):
-            is_a = f"a row of {kind.name}" if kind else "a row with the keys " + ", ".join(list(row.data)[:8])
-            expected = f"a row of {' or '.join(f.name for f in FORMATS if f.family == family)}"
-            problems.append(Problem(row.where, "", is_a, expected))
-            continue
-        names.append(kind.name)
-        reading.add(row.where, kind.read(row.data, row.where, problems))
-    if family and names:
-        reading.name = names[0]
+    kinds = [_kind(row.data) for row in rows]
+    if family and not any(kind and kind.family == family for kind in kinds):
+        first = next((k for k in kinds if k), None)
+        found = f"rows of {first.name}" if first else f"rows with the keys {some_of(list(rows[0].data))}"
+        other = f"; use {first.family}:{path}" if first and first.family != "native" else ""
+        raise UsageError(f"{path} holds {found}; expected {_names(family)}{other}")
+    for row, kind in zip(rows, kinds, strict=True):
+        if family and (kind is None or kind.family != family):
+            found = f"a row of {kind.name}" if kind else f"a row with the keys {some_of(list(row.data))}"
+            problems.append(Problem(row.where, "", found, f"a row of {_names(family)}"))
+        else:
+            # A row of no known kind is read as a native one, which says what is missing.
+            reading.add(row.where, (kind or FORMATS[0]).read(row.data, row.where, problems))
+    published = {kind.name for kind in kinds if kind and kind.family != "native"}
+    if len(published) == 1:
+        reading.name = published.pop()
     return reading
+
+
+def _kind(data: Mapping[str, Any]) -> Format | None:
+    return next((f for f in FORMATS if f.fits(data)), None)
+
+
+def _names(family: str) -> str:
+    return " or ".join(f.name for f in FORMATS if f.family == family)
 
 
 def _stem(path: Path) -> str:

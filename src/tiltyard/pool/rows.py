@@ -42,7 +42,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
     """All rows of a file that are JSON objects, and what is wrong with the others.
 
-    ``.json`` holds one list of objects; anything else one object a line, empty lines left out. Raises
+    A file holds one object a line, empty lines left out, or one JSON list of objects, whatever its name. Raises
     :class:`UsageError` if the file can't be read at all.
     """
     try:
@@ -62,7 +62,7 @@ def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
         line = raw.count(b"\n", 0, error.start) + 1
         found = f"the byte 0x{raw[error.start]:02x}, which is not UTF-8"
         return [], [Problem(f"{path}:{line}", "", found, "text in UTF-8")]
-    if path.name.removesuffix(".gz").endswith(".json"):
+    if text.lstrip().startswith("["):
         return _whole(text, path)
     return _lines(text, path)
 
