@@ -1,3 +1,25 @@
 """Tiltyard: the practice arena for coding agents."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tiltyard.env import CodeEnv
+
+__all__ = ["CodeEnv", "__version__"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy: `tiltyard --help` and code in cells should not pay for gymnasium and numpy.
+    if name == "CodeEnv":
+        from tiltyard.env import CodeEnv
+
+        return CodeEnv
+    raise AttributeError(f"module 'tiltyard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,8 @@
+"""The player's hands: what each tool is, how an action is read, what a tool does in a cell, text that is safe to show."""
+
+from __future__ import annotations
+
+from tiltyard.tools.actions import Call, Refusal, canonical, parse_action
+from tiltyard.tools.definitions import FORMS, TOOLS, Param, Tool, schemas
+
+__all__ = ["FORMS", "TOOLS", "Call", "Param", "Refusal", "Tool", "canonical", "parse_action", "schemas"]

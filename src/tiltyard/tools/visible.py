@@ -1,0 +1,216 @@
+"""``run_tests``: the visible tests on the files as they are now, as a text.
+
+Calls tasks run in the player's cell, by the inside program ``visible``. A test that needs a name which the task's
+prelude defines is graded in the examiner instead (pass or fail with the reason): a prelude may hold an oracle, and
+nothing that knows answers enters the player's cell. Programs (stdio) are run on each visible case, and expected and
+actual output are shown. Same files, same bytes; CellLost and ArenaError pass through.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Mapping
+
+from tiltyard.cells.protocol import Cell, Run, RunResult
+from tiltyard.referee.inside.visible import neutral
+from tiltyard.referee.stdio import matches
+from tiltyard.task import Limits, Task, Test
+from tiltyard.tools import text
+
+GRACE_S = 5.0
+"""Over the runner's own limit, so that its report names what took so long; beyond it the run is stopped from outside."""
+MAX_SHOWN = 1500
+
+Examine = Callable[[tuple[Test, ...]], Mapping[str, tuple[bool, str]]]
+"""Grades visible tests on the workspace as it is: id → (passed, reason)."""
+
+
+def run_tests(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
+    """Run the task's visible tests and say how they went."""
+    if not task.visible:
+        return "This task has no visible tests. The hidden tests run when you submit."
+    if task.grading == "stdio":
+        return _run_programs(cell, task, limits)
+    return _run_calls(cell, task, limits, examine)
+
+
+# -- calls -------------------------------------------------------------------------------------------------------
+
+
+def _run_calls(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
+    imports, names = split_prelude(task.prelude)
+    trusted = tuple(t for t in task.visible if names and names & _names_used(t.code))
+    own = [t for t in task.visible if t not in trusted]
+    blocks, passed = [], 0
+    if own:
+        config = {
+            "main": task.main,
+            "entry": list(task.entry),
+            "imports": imports,
+            "run_s": limits.run_s,
+            "tests": [{"id": t.id, "code": t.code, "time_s": t.time_s or limits.test_s} for t in own],
+        }
+        result = _inside(cell, config, limits)
+        report = _ended(result, text.decode(result.stdout).rstrip("\n"), limits)
+        if not trusted:
+            return report
+        report, _, total = report.rpartition("\n")
+        count = total.split(" ", 1)[0]
+        passed = int(count) if count.isdecimal() and len(count) < 6 else 0
+        blocks.append(report)
+    for test_id, (ok, reason) in examine(trusted).items():
+        passed += ok
+        blocks.append(f"PASSED {text.name(test_id)}" if ok else f"FAILED {text.name(test_id)}: {reason}")
+    blocks.append(
+        f"{min(passed, len(task.visible))} of {text.plural(len(task.visible), 'visible test')} passed"
+    )
+    return "\n".join(b for b in blocks if b)
+
+
+def _inside(cell: Cell, config: Mapping[str, object], limits: Limits) -> RunResult:
+    return cell.run(
+        Run(
+            ("@visible",),
+            stdin=json.dumps(config).encode(),
+            wall_s=limits.run_s + GRACE_S,
+            cpu_s=limits.cpu_s,
+            output_bytes=limits.output_bytes,
+        )
+    )
+
+
+def _ended(result: RunResult, report: str, limits: Limits) -> str:
+    """The report, or what can be said where the runner could not make one."""
+    if result.timed_out:
+        note = f"The tests were stopped: one run of them may take {_seconds(limits.run_s)}."
+    elif result.rc == 0:
+        return report
+    elif result.rc < 0:
+        note = f"The run of the tests was killed by signal {-result.rc}; it may have used too much memory or processor time."
+    else:
+        note = f"The run of the tests ended early, with exit status {result.rc}."
+        report += "\n" + text.decode(result.stderr)[-1000:]
+    return f"{report}\n{note}".strip("\n")
+
+
+def split_prelude(prelude: str) -> tuple[str, frozenset[str]]:
+    """(its import statements as Python, the names that the rest of it defines)."""
+    imports, names = [], set()
+    for node in ast.parse(prelude).body if prelude else ():
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imports.append(ast.unparse(node))
+            continue
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.add(inner.name)
+            elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                names.add(inner.id)
+            elif isinstance(inner, ast.alias):
+                names.add((inner.asname or inner.name).split(".")[0])
+    return "\n".join(imports), frozenset(names)
+
+
+def _names_used(code: str) -> set[str]:
+    """Names that a test uses; in a test file with many functions, those of its own function and of what is outside."""
+    body = ast.parse(code).body
+    last = body[-1]
+    called = ""
+    if (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and isinstance(last.value.func, ast.Name)
+    ):
+        called = last.value.func.id
+    out: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and called.startswith("test") and node.name != called:
+            if node.name.startswith("test"):
+                continue
+        out |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return out
+
+
+# -- stdio -------------------------------------------------------------------------------------------------------
+
+
+def _run_programs(cell: Cell, task: Task, limits: Limits) -> str:
+    folders = _folders(cell, limits)
+    left, passed, blocks = limits.run_s, 0, []
+    for test in task.visible:
+        if left <= 0:
+            blocks.append(
+                f"NOT RUN {text.name(test.id)}: the {_seconds(limits.run_s)} for one run of the tests are used up"
+            )
+            continue
+        limit = min(test.time_s or limits.test_s, left)
+        result = cell.run(
+            Run(
+                ("python", task.main, *test.args),
+                stdin=test.stdin.encode(),
+                wall_s=limit,
+                cpu_s=limits.cpu_s,
+                output_bytes=limits.output_bytes,
+            )
+        )
+        left -= result.seconds
+        ok, block = _program_report(test, result, limits, limit, folders)
+        passed += ok
+        blocks.append(block)
+    blocks.append(f"{passed} of {text.plural(len(task.visible), 'visible test')} passed")
+    return "\n".join(blocks)
+
+
+def _program_report(
+    test: Test, result: RunResult, limits: Limits, limit: float, folders: list[list[str]]
+) -> tuple[bool, str]:
+    name, wanted_rc = text.name(test.id), test.exit_code or 0
+    lines: list[str] = []
+    if result.timed_out:
+        own = test.time_s or limits.test_s
+        spent = (
+            f"it took more than {_seconds(own)}"
+            if limit >= own
+            else f"one run of all tests may take {_seconds(limits.run_s)}"
+        )
+        lines.append(f"TIMED OUT {name}: {spent}")
+    elif result.rc != wanted_rc:
+        ended = (
+            f"was killed by signal {-result.rc}" if result.rc < 0 else f"ended with exit status {result.rc}"
+        )
+        lines.append(f"FAILED {name}: the program {ended}; expected exit status {wanted_rc}")
+    elif result.stdout_dropped:
+        lines.append(f"FAILED {name}: the program wrote more than {limits.output_bytes} bytes")
+    elif not matches(test, result.stdout):
+        lines.append(f"FAILED {name}")
+    else:
+        return True, f"PASSED {name}"
+    if test.args:
+        lines.append(f"  arguments: {' '.join(map(repr, test.args))}")
+    lines += _shown("input", test.stdin) + _shown("expected output", test.stdout)
+    lines += _shown("actual output", text.decode(result.stdout), always=True)
+    lines += _shown("error output", neutral(text.decode(result.stderr), folders))
+    return False, "\n".join(lines)
+
+
+def _shown(label: str, content: str, always: bool = False) -> list[str]:
+    if not content:
+        return [f"  {label}: nothing"] if always else []
+    body = text.cut_middle(content.removesuffix("\n"), MAX_SHOWN)
+    return [f"  {label}:", *("    " + line for line in body.split("\n"))]
+
+
+def _folders(cell: Cell, limits: Limits) -> list[list[str]]:
+    """Where the workspace and the interpreter are, to keep those paths out of what is shown; [] if it won't say."""
+    try:
+        data = json.loads(_inside(cell, {"where": True}, limits).stdout)
+        pairs = data["folders"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    return [
+        p for p in pairs if isinstance(p, list) and len(p) == 2 and all(isinstance(x, str) and x for x in p)
+    ]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g} second{'' if value == 1 else 's'}"
