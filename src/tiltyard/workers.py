@@ -40,7 +40,7 @@ MAX_WORKERS = 512
 class Handler(Protocol):
     """What a worker does with a job. Made once a worker, so that it can keep what is costly (a wall, an env)."""
 
-    def __call__(self, job: Any) -> Any: ...
+    def __call__(self, job: Any, /) -> Any: ...
     def close(self) -> None: ...
 
 
@@ -58,6 +58,29 @@ class Lost:
 
     job: int
     reason: str
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by a signal. ``partial`` is its result so far (of the same type as the whole one), complete
+    in itself; ``signum`` is the signal, SIGINT or SIGTERM, None if it was asked for otherwise."""
+
+    def __init__(self, partial: Any, signum: int | None) -> None:
+        super().__init__("interrupted")
+        self.partial = partial
+        self.signum = signum
+
+    @property
+    def exit_code(self) -> int:
+        """128 and the signal's number, as shells have it: 130 for Ctrl-C, 143 for SIGTERM."""
+        return 128 + (self.signum or signal.SIGINT)
+
+
+class Progress(Protocol):
+    """Who shows how far a long job is. Called in the caller's thread only."""
+
+    def begin(self, total: int) -> None: ...
+    def advance(self, result: Any) -> None: ...
+    def end(self) -> None: ...
 
 
 class Stop:

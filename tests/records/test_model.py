@@ -2,17 +2,12 @@ import json
 import math
 import pickle
 from dataclasses import replace
-from enum import IntEnum
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tiltyard.records import (
     EpisodeRecord,
     StepRecord,
-    action_from_json,
-    canonical_action,
     run_digest,
 )
 
@@ -43,49 +38,6 @@ def episode(**changes):
         verdict=VERDICT,
     )
     return replace(record, **changes)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-@given(json_values)
-def test_an_action_comes_back_equal_and_its_text_is_canonical(action):
-    text = canonical_action(action)
-    assert text.isascii()
-    assert action_from_json(text) == action
-    assert canonical_action(action_from_json(text)) == text
-
-
-def test_the_order_of_keys_does_not_matter():
-    assert canonical_action({"b": 1, "a": 2}) == canonical_action({"a": 2, "b": 1}) == '{"a":2,"b":1}'
-
-
-def test_what_is_no_json_is_named_without_an_address():
-    class Number(IntEnum):
-        ONE = 1
-
-    class Liar(dict):
-        def items(self):
-            raise RuntimeError("no")
-
-    deep = []
-    for _ in range(5000):
-        deep = [deep]
-    loop = {}
-    loop["me"] = loop
-    assert canonical_action(object()) == '{"$not_json":"object"}'
-    assert canonical_action({"x": {1, 2}}) == '{"x":{"$not_json":"set"}}'
-    assert canonical_action(Number.ONE) == "1"
-    assert canonical_action((1, 2)) == "[1,2]"
-    assert "$not_json" in canonical_action(deep)
-    assert "$not_json" in canonical_action(loop)
-    assert "$not_json" in canonical_action(Liar())
-    assert "$not_json" in canonical_action(10**5000)
-    assert json.loads(canonical_action("\ud800\0")) == "\ud800\0"
 
 
 def test_the_digest_covers_what_replay_must_reproduce():

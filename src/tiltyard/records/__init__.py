@@ -9,8 +9,6 @@ from tiltyard.records.model import (
     EpisodeRecord,
     RunRecord,
     StepRecord,
-    action_from_json,
-    canonical_action,
     run_digest,
     versions,
 )
@@ -21,8 +19,6 @@ __all__ = [
     "RunRecord",
     "StepRecord",
     "Store",
-    "action_from_json",
-    "canonical_action",
     "run_digest",
     "versions",
 ]

@@ -19,44 +19,6 @@ from typing import Any, Self
 from tiltyard import __version__
 
 MAX_SEED = (1 << 63) - 1
-UNSERIALISABLE = "$not_json"
-
-
-def _plain(value: object, depth: int = 0) -> object:
-    """The value as JSON can say it; what JSON can't say becomes ``{"$not_json": TYPE}``, without its address."""
-    if depth > 64:
-        return {UNSERIALISABLE: "nested deeper than 64"}
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        # int subclasses and IntEnum say their number; a number too long to print is no action either
-        return int(value) if abs(int(value)) < 10**1000 else {UNSERIALISABLE: "int of more than 1000 digits"}
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, Mapping):
-        return {
-            k if isinstance(k, str) else str(_plain(k, depth + 1)): _plain(v, depth + 1)
-            for k, v in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [_plain(v, depth + 1) for v in value]
-    return {UNSERIALISABLE: type(value).__name__}
-
-
-def canonical_action(action: object) -> str:
-    """An action as canonical JSON: sorted keys, ASCII, no spaces. The same action always gives the same text.
-
-    Never raises: what is no JSON (a player may return anything) is named by its type.
-    """
-    try:
-        return json.dumps(_plain(action), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    except Exception as error:  # a Mapping whose items() raises, a str subclass that lies: the player's doing
-        return json.dumps({UNSERIALISABLE: f"{type(action).__name__} ({type(error).__name__})"})
-
-
-def action_from_json(text: str) -> Any:
-    """The action that :func:`canonical_action` wrote."""
-    return json.loads(text)
 
 
 def versions() -> dict[str, str]:
@@ -151,7 +113,7 @@ class EpisodeRecord:
     @property
     def actions(self) -> list[Any]:
         """The actions that were played, as Python objects."""
-        return [action_from_json(step.action) for step in self.steps]
+        return [json.loads(step.action) for step in self.steps]
 
     @property
     def digest(self) -> str:

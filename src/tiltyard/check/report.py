@@ -1,0 +1,126 @@
+"""What validation found. Data, and the pure judgement from verdicts to an outcome with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tiltyard.verdict import Verdict
+
+OutcomeKind = Literal["fit", "unfit", "void"]
+OUTCOMES: tuple[OutcomeKind, ...] = ("fit", "unfit", "void")
+NAMED = 4
+"""Hidden tests that a reason names; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """One task's outcome: ``fit`` (reason ""), ``unfit`` (the task is at fault) or ``void`` (the arena failed)."""
+
+    task: str
+    outcome: OutcomeKind
+    reason: str = ""
+    digest: str = ""
+    """The task's; "" for one so malformed that it has none."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """``tasks`` in the pool's order. ``planned`` above their number means that it was interrupted."""
+
+    pool: str
+    wall: str
+    repeats: int
+    tasks: tuple[TaskReport, ...]
+    planned: int
+    seconds: float = 0.0
+    resumed: int = 0
+    """How many of the tasks were taken over from an earlier validation's state file."""
+
+    @property
+    def summary(self) -> Mapping[str, int]:
+        return {kind: sum(task.outcome == kind for task in self.tasks) for kind in OUTCOMES}
+
+    @property
+    def fit(self) -> tuple[str, ...]:
+        """The ids of the tasks that are fit to teach."""
+        return tuple(task.task for task in self.tasks if task.outcome == "fit")
+
+    @property
+    def ok(self) -> bool:
+        """Every task was looked at and is fit."""
+        return len(self.tasks) == self.planned and len(self.fit) == len(self.tasks)
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape that ``tiltyard validate --json`` prints."""
+        return {
+            "summary": dict(self.summary),
+            "tasks": {task.task: {"outcome": task.outcome, "reason": task.reason} for task in self.tasks},
+        }
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def start_problem(verdict: Verdict) -> str | None:
+    """Why this is no verdict for an untouched start, or None. It must be worth nothing."""
+    if verdict.reward == 0.0:
+        return None
+    passing = [outcome.id for outcome in verdict.outcomes if outcome.passed]
+    verb = "passes" if len(passing) == 1 else "pass"
+    return f"the untouched start scores {verdict.reward:g}: {_named(passing)} {verb} on it"
+
+
+def reference_problem(verdict: Verdict) -> str | None:
+    """Why this is no verdict for a reference, or None. It must be worth everything."""
+    if verdict.reward == 1.0 and verdict.passed == verdict.total:
+        return None
+    failing = [
+        f"{outcome.id} ({outcome.reason or 'failed'})" for outcome in verdict.outcomes if not outcome.passed
+    ]
+    why = _named(failing) if failing else "no hidden test has an outcome"
+    return f"the reference scores {verdict.reward:g}: {why}"
+
+
+def difference(verdicts: Sequence[Verdict]) -> str | None:
+    """What differs between verdicts that should be identical, or None. Outcomes are compared by id, for the order of
+    the tests may have been another one."""
+    first = verdicts[0]
+    if all(_facts(verdict) == _facts(first) for verdict in verdicts):
+        return None
+    unlike = []
+    for id in _ids(verdicts):
+        seen = [_of(verdict, id) for verdict in verdicts]
+        kinds = sorted(set(seen), key=lambda kind: (-seen.count(kind), kind))
+        if len(kinds) > 1:
+            unlike.append(f"{id} ({', '.join(f'{kind} {seen.count(kind)}x' for kind in kinds)})")
+    if unlike:
+        return _named(unlike)
+    rewards = sorted({f"{verdict.reward:g}" for verdict in verdicts})
+    if len(rewards) > 1:
+        return f"rewards {', '.join(rewards)}"
+    flags = sorted({flag for verdict in verdicts for flag in verdict.flags})
+    return f"flags ({', '.join(flags) or 'none'}) or the way of grading"
+
+
+def _facts(verdict: Verdict) -> tuple[Any, ...]:
+    return (verdict.reward, verdict.graded, verdict.flags, tuple(sorted(map(_key, verdict.outcomes))))
+
+
+def _key(outcome: Any) -> tuple[str, bool, str]:
+    return (outcome.id, outcome.passed, outcome.reason)
+
+
+def _ids(verdicts: Iterable[Verdict]) -> list[str]:
+    return list(dict.fromkeys(outcome.id for verdict in verdicts for outcome in verdict.outcomes))
+
+
+def _of(verdict: Verdict, id: str) -> str:
+    for outcome in verdict.outcomes:
+        if outcome.id == id:
+            return "passed" if outcome.passed else outcome.reason or "failed"
+    return "absent"

@@ -1,0 +1,212 @@
+"""Validation: a task is fit if its untouched start scores 0 and its reference 1, again and again, with the same verdict.
+
+Promises: three outcomes, never two: *unfit* says that the task is at fault and names the hidden tests, *void* that the
+arena failed and nothing is known of the task. What was found is kept in the state file at once. Never: changes a
+task, excuses one, or lets one task's trouble reach another.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tiltyard import __version__
+from tiltyard.cells import make_wall
+from tiltyard.cells.protocol import Wall
+from tiltyard.check.report import TaskReport, ValidationReport, difference, reference_problem, start_problem
+from tiltyard.check.state import State
+from tiltyard.errors import Problem, UsageError
+from tiltyard.pool import load_lenient
+from tiltyard.referee import Referee
+from tiltyard.task import Files, RewardRule, Task
+from tiltyard.verdict import Verdict
+from tiltyard.workers import Done, Interrupted, Progress, Stop, work
+
+HASH_SEEDS = (1, 2, 3, 4)
+"""Beside 0. A set of two texts keeps its order under another seed in half of all cases; under all of these in 1/16."""
+MAX_REPEATS = 1000
+
+
+def validate(
+    pool: Any,
+    *,
+    tasks: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    repeats: int = 5,
+    wall: str = "auto",
+    workers: int = 1,
+    reward: RewardRule | None = None,
+    state: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Look at every task of ``pool`` (a Pool, or whatever ``tiltyard.pool.load`` takes).
+
+    For each: the untouched start scores 0 and the reference 1, ``repeats`` times, with identical verdicts; the same
+    under other hash seeds and with the hidden tests in reverse. Malformed tasks are unfit, by the place where they
+    stand. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
+    and :class:`Interrupted` with the report so far.
+    """
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MAX_REPEATS:
+        raise UsageError(f"repeats: found {repeats!r}; expected a whole number from 1 to {MAX_REPEATS}")
+    chosen, problems = load_lenient(pool, tasks=tasks, tags=tags)
+    malformed = [] if tasks or tags else _malformed(problems)
+    with_name = make_wall(wall)
+    wall_name = with_name.name
+    with_name.close()
+    settings = {
+        "repeats": repeats,
+        "wall": wall_name,
+        "reward": reward,
+        "tiltyard": __version__,
+        "python": platform.python_version(),
+    }
+    begun = time.monotonic()
+    found: dict[str, TaskReport] = {report.task: report for report in malformed}
+
+    def report() -> ValidationReport:
+        in_order = [*(found[task.id] for task in chosen if task.id in found), *malformed]
+        planned = len(chosen) + len(malformed)
+        seconds = time.monotonic() - begun
+        return ValidationReport(chosen.name, wall_name, repeats, tuple(in_order), planned, seconds, resumed)
+
+    kept = None if state is None else State(state, settings)
+    resumed = 0
+    try:
+        if kept is not None:
+            old = {task.id: kept.known.get((task.id, task.digest)) for task in chosen}
+            found |= {id: report for id, report in old.items() if report is not None}
+            resumed = sum(report is not None for report in old.values())
+        jobs = [task for task in chosen if task.id not in found]
+        make = partial(_Bench, wall, repeats, reward)
+        interrupted_by = _all(jobs, make, workers, repeats, found, kept, progress)
+    finally:
+        if kept is not None:
+            kept.close()
+    if interrupted_by is not None:
+        raise Interrupted(report(), interrupted_by.signum)
+    return report()
+
+
+def _all(
+    jobs: list[Task],
+    make: Callable[[], _Bench],
+    workers: int,
+    repeats: int,
+    found: dict[str, TaskReport],
+    kept: State | None,
+    progress: Progress | None,
+) -> Stop | None:
+    """Examine the tasks, adding to ``found``. Returns the Stop if it was asked for before all were done."""
+    if progress is not None:
+        progress.begin(len(jobs))
+    done = 0
+    try:
+        with Stop() as stop:
+            for result in work(
+                jobs, make, workers=workers, stop=stop, deadline_s=lambda task: _deadline_s(task, repeats)
+            ):
+                task = jobs[result.job]
+                report = (
+                    result.value
+                    if isinstance(result, Done)
+                    else TaskReport(task.id, "void", result.reason, task.digest)
+                )
+                found[task.id] = report
+                done += 1
+                if kept is not None:
+                    kept.add(report)
+                if progress is not None:
+                    progress.advance(report)
+    finally:
+        if progress is not None:
+            progress.end()
+    return stop if done < len(jobs) else None
+
+
+def _deadline_s(task: Task, repeats: int) -> float:
+    """Far more than it can honestly take: every grading three times, and a minute."""
+    return 60.0 + 3 * task.limits.grade_s * 2 * (repeats + len(HASH_SEEDS) + 1)
+
+
+def _malformed(problems: Sequence[Problem]) -> list[TaskReport]:
+    by_place: dict[str, list[str]] = {}
+    for problem in problems:
+        at = f"{problem.field}: " if problem.field else ""
+        by_place.setdefault(problem.where, []).append(
+            f"{at}found {problem.found}; expected {problem.expected}"
+        )
+    return [TaskReport(where, "unfit", "malformed: " + "; ".join(whats)) for where, whats in by_place.items()]
+
+
+class _Void(Exception):
+    """A grading was void; the reason is the message."""
+
+
+class _Bench:
+    """What a worker holds: a wall for each hash seed, opened when first needed."""
+
+    def __init__(self, wall: str, repeats: int, reward: RewardRule | None) -> None:
+        self.wall, self.repeats, self.reward = wall, repeats, reward
+        self.walls: dict[int, Wall] = {}
+        self._referee(0)  # a wall that does not work is found here, before any task is blamed
+
+    def _referee(self, hash_seed: int) -> Referee:
+        if hash_seed not in self.walls:
+            self.walls[hash_seed] = make_wall(self.wall, hash_seed=hash_seed)
+        return Referee(self.walls[hash_seed])
+
+    def close(self) -> None:
+        for wall in self.walls.values():
+            wall.close()
+
+    def __call__(self, task: Task) -> TaskReport:
+        begun = time.monotonic()
+        try:
+            reason = self._examine(task)
+            outcome = TaskReport(task.id, "unfit" if reason else "fit", reason or "", task.digest)
+        except _Void as void:
+            outcome = TaskReport(task.id, "void", str(void), task.digest)
+        return TaskReport(
+            outcome.task, outcome.outcome, outcome.reason, outcome.digest, time.monotonic() - begun
+        )
+
+    def _examine(self, task: Task) -> str | None:
+        """Why the task is unfit, or None."""
+        start, reference = task.start, task.reference.over(task.start)
+        starts, references = [self._grade(task, start)], [self._grade(task, reference)]
+        wrong = [start_problem(starts[0]), reference_problem(references[0])]
+        # a task that is wrong at once is tried once more, to tell a wrong one from a wavering one
+        for _ in range(1 if any(wrong) else self.repeats - 1):
+            starts.append(self._grade(task, start))
+            references.append(self._grade(task, reference))
+        for name, verdicts in (("start", starts), ("reference", references)):
+            if (what := difference(verdicts)) is not None:
+                return f"verdicts differ between repeats of the {name}: {what}"
+        if any(wrong):
+            return "; ".join(what for what in wrong if what)
+        return self._elsewhere(task, start, starts[0], reference, references[0])
+
+    def _elsewhere(
+        self, task: Task, start: Files, of_start: Verdict, reference: Files, of_reference: Verdict
+    ) -> str | None:
+        """The same under other hash seeds, and in another order?"""
+        reverse = tuple(reversed(range(len(task.hidden))))
+        for name, files, verdict in (("reference", reference, of_reference), ("start", start, of_start)):
+            for seed in HASH_SEEDS if name == "reference" else HASH_SEEDS[:1]:
+                if (what := difference([verdict, self._grade(task, files, hash_seed=seed)])) is not None:
+                    return f"the {name} differs under another hash seed ({seed}): {what}"
+            if (what := difference([verdict, self._grade(task, files, order=reverse)])) is not None:
+                return f"the {name} differs with the tests in another order: {what}"
+        return None
+
+    def _grade(
+        self, task: Task, files: Files, *, hash_seed: int = 0, order: tuple[int, ...] | None = None
+    ) -> Verdict:
+        verdict = self._referee(hash_seed).grade(task, files, reward=self.reward, order=order)
+        if verdict.void is not None:
+            raise _Void(verdict.void)
+        return verdict
