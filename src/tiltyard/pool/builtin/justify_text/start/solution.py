@@ -1,0 +1,3 @@
+def justify_text(text, width):
+    """Return ``text`` as lines of exactly ``width`` characters, paragraph by paragraph."""
+    raise NotImplementedError
