@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -58,10 +59,11 @@ class _Held:
         self.wall: Wall | None = None
         self.cell: Cell | None = None
         self.give_back: Callable[[], None] = lambda: None
+        self.pid = os.getpid()
 
     def close_cell(self) -> None:
         cell, self.cell = self.cell, None
-        if cell is not None:
+        if cell is not None and self.pid == os.getpid():  # a forked copy must not end its parent's episode
             cell.close()
 
     def close(self) -> None:
@@ -79,7 +81,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
     stays the caller's to close. Raises TaskError and UsageError; a wall that can't be had raises ArenaError at reset.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 1}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -109,13 +111,11 @@ class CodeEnv(gymnasium.Env[str, Any]):
         self.observation_space = UnicodeText(max(MAX_FIRST, longest))
         mains = tuple(dict.fromkeys(task.main for task in self.pool))
         self.action_space = ToolCallSpace(TOOLS, paths=mains[:20])
-        kwargs: dict[str, Any] = {
-            "tasks": self.pool,
-            "max_steps": max_steps,
-            "wall": wall if isinstance(wall, str) else wall.name,
-        }
-        kwargs |= {"reward": reward, "limits": limits, "render_mode": render_mode}
-        self.spec = EnvSpec("tiltyard/Code-v0", entry_point="tiltyard.env.code_env:CodeEnv", kwargs=kwargs)
+        self._wall_asked = wall if isinstance(wall, str) else wall.name
+        # as gymnasium.make sets it: wrappers, vectors and check_env make copies of an environment from its spec
+        made_with: dict[str, Any] = {"tasks": self.pool, "max_steps": max_steps, "wall": self._wall_asked}
+        made_with |= {"reward": reward, "limits": limits, "render_mode": render_mode}
+        self.spec = EnvSpec("tiltyard/Code-v0", entry_point="tiltyard.env.code_env:CodeEnv", kwargs=made_with)
 
     # -- what a caller may look at ---------------------------------------------------------------------------------
 
@@ -130,6 +130,11 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if self._episode is None:
             raise gymnasium.error.ResetNeeded("found no episode; call reset() first")
         return self._episode
+
+    @property
+    def wall_name(self) -> str:
+        """The kind of the wall in use ("namespace"), or the name that was asked for before the first reset."""
+        return self._held.wall.name if self._held.wall is not None else self._wall_asked
 
     @property
     def limits(self) -> Limits:
@@ -149,6 +154,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
         """
         super().reset(seed=seed)
         self._episode = None
+        if self._held.pid != os.getpid():
+            self._held = _Held()
         self._held.close_cell()
         task = self._pick(options, task_id)
         if self._held.wall is None:
@@ -165,7 +172,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         """Carry out one action (see ``tiltyard.tools.parse_action`` for the forms). Never raises for what it is."""
         episode = self._episode
         if episode is None:
-            raise gymnasium.error.ResetNeeded("found a step before the first reset; call reset() first")
+            raise gymnasium.error.ResetNeeded("found a step without an episode; call reset() first")
         if episode.over:
             last = episode.steps[-1]
             return OVER, 0.0, last.terminated, last.truncated, self._info(after_end=True)

@@ -1,26 +1,39 @@
 """Which wall an environment uses. One that was passed in stays its owner's; one that was named is shared by all
-environments of this process that named it, and closed with the last of them, so that 64 environments cost one fork
-server. Holds no lock while a wall starts for another name, and nothing over a fork: a child starts its own.
+environments of this process that named it, and closed with the last of them: 64 environments cost one fork server.
+
+Never waits for a lock in a finalizer, which may run in a thread that holds it. A forked child forgets the parent's
+walls and makes its own.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
 
+
+class _Shared:
+    """A wall with the number of those who use it."""
+
+    def __init__(self, name: str, wall: Wall) -> None:
+        self.name, self.wall, self.users, self.pid = name, wall, 0, os.getpid()
+
+
 _lock = threading.Lock()
-_shared: dict[str, tuple[Wall, int]] = {}
+_walls: dict[str, _Shared] = {}
+_returned: deque[_Shared] = deque()
 
 
 def _in_child() -> None:
     """After a fork: another thread may have held the lock, and the walls belong to the parent."""
     global _lock
     _lock = threading.Lock()
-    _shared.clear()
+    _walls.clear()
+    _returned.clear()
 
 
 os.register_at_fork(after_in_child=_in_child)
@@ -30,20 +43,35 @@ def take(wall: str | Wall) -> tuple[Wall, Callable[[], None]]:
     """A wall, and what gives it back (call it once). ArenaError if a wall of that name can't be had."""
     if not isinstance(wall, str):
         return wall, lambda: None
-    with _lock:
-        held, count = _shared.get(wall) or (make_wall(wall), 0)
-        _shared[wall] = (held, count + 1)
-    pid = os.getpid()
+    try:
+        with _lock:
+            shared = _walls.get(wall)
+            if shared is None:
+                shared = _walls[wall] = _Shared(wall, make_wall(wall))
+            shared.users += 1
+    finally:
+        _settle()
 
     def give_back() -> None:
-        if os.getpid() != pid:
-            return
-        with _lock:
-            kept, count = _shared[wall]
-            if count > 1:
-                _shared[wall] = (kept, count - 1)
-                return
-            del _shared[wall]
-        kept.close()
+        if os.getpid() == shared.pid:
+            _returned.append(shared)
+            _settle()
 
-    return held, give_back
+    return shared.wall, give_back
+
+
+def _settle() -> None:
+    """Take back what was returned. Whoever holds the lock does it for those who could not, when it lets go."""
+    while _returned and _lock.acquire(blocking=False):
+        unused = []
+        try:
+            while _returned:
+                shared = _returned.popleft()
+                shared.users -= 1
+                if not shared.users:
+                    del _walls[shared.name]
+                    unused.append(shared.wall)
+        finally:
+            _lock.release()
+        for wall in unused:
+            wall.close()

@@ -1,6 +1,6 @@
 """From anything at all to a checked call, or to a text that says what is wrong with it.
 
-Promises: never raises for what it is given, whatever its type or methods do (KeyboardInterrupt passes: it is the
+Promises: never raises for what it is given, whatever its type or methods do (a KeyboardInterrupt passes: it is the
 user's); takes only exact plain data out of it; bounded in time and memory by the caps below. The same action always
 gives the same call, the same canonical form and the same text.
 
@@ -94,9 +94,9 @@ def parse_action(action: object, tools: tuple[Tool, ...] = TOOLS) -> Call | Refu
         return _check(name, arguments, tools)
     except _Bad as bad:
         message = str(bad)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a hostile object's own exception, whatever its class
+        if isinstance(error, KeyboardInterrupt) or type(error).__module__.startswith("tiltyard."):
+            raise  # the user, or a worker's signal, wants this process to end
         message = f"found {_kind(action)} that can't be read ({_type_name(type(error))})"
     message = f"Invalid action: {message}. An action is an object such as {EXAMPLE}. Nothing was done."
     return Refusal(text.cut_middle(text.safe(message), 4000), chars or len(message))
