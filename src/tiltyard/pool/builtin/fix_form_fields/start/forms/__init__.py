@@ -1,0 +1,1 @@
+"""Checking what visitors type."""

@@ -1,0 +1,1 @@
+"""Goods, reservations and reports."""

@@ -1,0 +1,1 @@
+"""A small template language; see ``render``."""
