@@ -62,7 +62,7 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
         ours, theirs = socket.socketpair()
     except OSError as error:
         raise ArenaError(f"no socket for a cell can be had ({error.strerror})") from None
-    _sockets.add(ours)
+    _sockets.update((ours, theirs))
     return ours, theirs
 
 
@@ -129,6 +129,7 @@ class KeeperCell:
         fds: Sequence[int] = (),
         runs: bool = False,
     ) -> tuple[dict[str, Any], bytes]:
+        self._check_owner()  # before the lock, which in a forked child may be held by nobody
         with self._lock:
             self._check_open()
             self._next += 1
@@ -149,11 +150,13 @@ class KeeperCell:
             self._raise(answer)
         return answer, data
 
-    def _check_open(self) -> None:
+    def _check_owner(self) -> None:
         if os.getpid() != self._owner:
             raise UsageError(
                 "this cell belongs to another process (it was opened before a fork); open a new one"
             )
+
+    def _check_open(self) -> None:
         if self._lost is not None:
             raise CellLost(f"the cell is {self._lost}", during_run=False)
         if not self._end.alive:
@@ -189,7 +192,8 @@ class KeeperCell:
         if len(data) > self._limits.file_bytes:
             most = self._limits.file_bytes
             raise CellFileError(f"{path!r} would have {len(data)} bytes; a file may have at most {most}")
-        self._ask({"op": "write", "path": path}, data)
+        room = {n: v for n, v in self._caps().items() if n.startswith("disk")}
+        self._ask({"op": "write", "path": path, **room}, data)
 
     def put(self, files: Mapping[str, bytes]) -> None:
         """Write several files at once, without the cap of one file."""
@@ -280,9 +284,11 @@ class KeeperCell:
         self._bad("a result of the wrong shape", runs=True)
 
     def _job(self, kind: str, rest: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
+        return {"kind": kind, "rest": list(rest), "env": dict(env), **self._caps()}
+
+    def _caps(self) -> dict[str, Any]:
         caps = {name: getattr(self._limits, name) for name in _CAPS}
-        caps = {name: None if value >= NO_LIMIT else value for name, value in caps.items()}
-        return {"kind": kind, "rest": list(rest), "env": dict(env), **caps}
+        return {name: None if value >= NO_LIMIT else value for name, value in caps.items()}
 
     def start(
         self, program: str, fds: Sequence[int], *, wall_s: float, memory_bytes: int | None = None
@@ -293,10 +299,10 @@ class KeeperCell:
         if memory_bytes is not None:
             job["memory_bytes"] = memory_bytes
         answer, _ = self._ask({"op": "start", **job, "wall_s": wall_s}, fds=fds)
-        pid = answer.get("pid")
-        if type(pid) is not int:
+        number = answer.get("program")
+        if type(number) is not int:
             self._bad("a program without a number")
-        started = Program(self, pid)
+        started = Program(self, number)
         self._programs.add(started)
         return started
 
@@ -308,9 +314,9 @@ class KeeperCell:
 class Program:
     """A program that was started in a cell (``Started``)."""
 
-    def __init__(self, cell: KeeperCell, pid: int) -> None:
+    def __init__(self, cell: KeeperCell, number: int) -> None:
         self._cell = cell
-        self._pid = pid
+        self._number = number
         self.seen: int | None = None
         """The exit status, as far as it is known here."""
 
@@ -328,7 +334,7 @@ class Program:
         if self.seen is not None:
             return
         try:
-            self._see(self._cell._ask({"op": "kill", "pid": self._pid})[0])
+            self._see(self._cell._ask({"op": "kill", "program": self._number})[0])
         except ArenaError:
             self._cell.close()  # then it is dead in any case
         if self.seen is None:
@@ -337,7 +343,7 @@ class Program:
     def _poll(self, wait_s: float) -> int | None:
         """Waits in slices, so that a ``kill`` from another thread gets its turn."""
         if self.seen is None:
-            self._see(self._cell._ask({"op": "poll", "pid": self._pid, "wait_s": wait_s})[0])
+            self._see(self._cell._ask({"op": "poll", "program": self._number, "wait_s": wait_s})[0])
         return self.seen
 
     def _see(self, answer: dict[str, Any]) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import select
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -36,6 +36,7 @@ WEAKNESSES = (
     "no network wall: code can reach every network and every local server that its user can",
     "same user: code can signal, trace and kill other processes of its user, the arena's too",
     "the count of processes, memory and disk of a cell are watched, not enforced: a burst gets through for a moment",
+    "CPU time is limited for each process, not for a cell as a whole",
     "code that kills its keeper, clears its environment and leaves the workspace can outlive its cell",
     "code can see the machine: its processes, users, clock, and the real path of its workspace",
 )
@@ -52,7 +53,6 @@ class ProcessWall:
         self._hash_seed = hash_seed
         self._interpreter = interpreter(python)
         self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
-        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -72,8 +72,7 @@ class ProcessWall:
             workspace=None,
             wall=self.name,
         )
-        with self._lock:
-            self._cells.add(cell)
+        self._cells.add(cell)
         try:
             cell.put(files)
         except BaseException:
@@ -82,9 +81,14 @@ class ProcessWall:
         return cell
 
     def close(self) -> None:
-        with self._lock:
-            cells = list(self._cells)
-            self._cells.clear()
+        while True:
+            try:
+                cells = list(self._cells)
+                break
+            except (
+                RuntimeError
+            ):  # another thread opened one meanwhile; a lock could be left held in a forked child
+                continue
         for cell in cells:
             cell.close()
 
@@ -188,14 +192,29 @@ def _shake_hands(
 
 def _burial(keeper: subprocess.Popen[bytes], base: str) -> Callable[[], None]:
     def bury() -> None:
-        try:
-            rc = keeper.wait(END_S)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
-            rc = -9
+        rc = _wait(keeper)
         if base and (rc != 0 or os.path.lexists(base)):
             procs.sweep(os.fsencode(base))
             inside_files.remove(base)
 
     return bury
+
+
+def _wait(keeper: subprocess.Popen[bytes]) -> int:
+    """The keeper's exit status; after a while it is killed."""
+    try:
+        fd = os.pidfd_open(keeper.pid)
+    except (AttributeError, OSError):  # no such thing here, or it was collected already
+        try:
+            return keeper.wait(END_S)
+        except subprocess.TimeoutExpired:
+            pass
+    else:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        ended = poll.poll(END_S * 1000)  # returns at once when it ends, where Popen.wait would sleep and look again
+        os.close(fd)
+        if ended:
+            return keeper.wait()
+    keeper.kill()
+    return keeper.wait()

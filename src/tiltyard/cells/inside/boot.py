@@ -11,7 +11,7 @@ frames, exit codes, and no trace of ``_tiltyard`` in ``sys.modules``. It raises 
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
+# ruff: noqa: PTH100, PTH109, PTH120
 from __future__ import annotations
 
 import sys

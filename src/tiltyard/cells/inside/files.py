@@ -2,12 +2,12 @@
 
 Each path is walked part by part from the folder's descriptor with O_NOFOLLOW, so no link is ever followed; nothing
 blocks on a FIFO or opens a device; nothing recurses, and few descriptors are open at a time, however deep the tree.
-What a name's bytes are is the player's choice: what is shown is escaped. Modes that shut the owner out are lifted for
-the moment of the operation. Raises :class:`FileError` for what the player can mend; other OSErrors are the machine's.
+What a name's bytes are is the player's choice: what is shown is escaped. Modes that shut the owner out are lifted
+where they are in the way, so root and an ordinary user see the same. Raises :class:`FileError` for what the player can mend; other OSErrors are the machine's.
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
+# ruff: noqa: PTH101, PTH119, PTH120
 from __future__ import annotations
 
 import errno
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_SEEN = 200_000
 """Directory entries that one walk looks at."""
 MAX_PATH_BYTES = 4096
+"""Of what is looked at; a longer path can't be opened by name, but can be made step by step."""
+MAX_CAPTURED_PATH = 1024
 MAX_TEXT = 2 << 20
 """Characters of names in one answer."""
 MAX_SKIPPED = 1000
@@ -120,7 +122,7 @@ def _read_up_to(fd: int, max_bytes: int, path: str) -> bytes:
 
 def _open_regular(parent: int, name: bytes, path: str) -> int:
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        found = _look(parent, name)
     except FileNotFoundError:
         raise FileError(f"no file {path!r}; list the files to see what there is") from None
     except OSError as error:
@@ -148,7 +150,7 @@ def write(root: int, path: str, data: bytes) -> None:
     try:
         mode = 0o644
         try:
-            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            found = _look(parent, name)
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -227,13 +229,17 @@ def _open_part(fd: int, part: bytes, upto: bytes, path: str, create: bool) -> in
 
 
 def _despite_mode(parent: int, name: bytes, act: Callable[[], T]) -> T:
-    """``act()``; if modes forbid it, once more while ``name`` (in ``parent``) is open to its owner."""
+    """``act()``; if modes forbid it, once more after giving the owner its rights on ``parent`` and ``name`` in it."""
     try:
         return act()
     except PermissionError:
         for target in {b".", name}:
             _lift(parent, target)
         return act()
+
+
+def _look(parent: int, name: bytes) -> os.stat_result:
+    return _despite_mode(parent, b".", lambda: os.stat(name, dir_fd=parent, follow_symlinks=False))
 
 
 def _lift(parent: int, name: bytes) -> None:
@@ -278,7 +284,7 @@ class Walk:
         """Folders that were not entered because of ``max_depth`` (the first of them)."""
 
     def __iter__(self) -> Iterator[tuple[bytes, os.stat_result]]:
-        fd = os.open(b".", _DIR, dir_fd=self.root)
+        fd = _despite_mode(self.root, b".", lambda: os.open(b".", _DIR, dir_fd=self.root))
         path = b""
         here = os.fstat(fd)
         stack: list[tuple[Iterator[bytes], os.stat_result, bytes]] = []
@@ -295,7 +301,7 @@ class Walk:
                         return
                     continue
                 try:
-                    found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                    found = _look(fd, name)
                 except OSError:
                     continue  # gone meanwhile
                 inner = path + name
@@ -399,6 +405,8 @@ def capture(
     for path, found in walk:
         if not plain(path):
             skipped.append((shown(path), "a name that is no plain text"))
+        elif len(path) > MAX_CAPTURED_PATH:
+            skipped.append((shown(path), f"a path of more than {MAX_CAPTURED_PATH} bytes"))
         elif stat.S_ISDIR(found.st_mode):
             continue
         elif not stat.S_ISREG(found.st_mode):

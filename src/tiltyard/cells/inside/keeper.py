@@ -9,7 +9,7 @@ longer than told. Requests are trusted (they come from the cell's owner); what i
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
+# ruff: noqa: PTH102
 from __future__ import annotations
 
 import errno
@@ -25,7 +25,7 @@ from .run import Job, ProcessStarter, StartError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from .run import Starter
@@ -40,9 +40,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class _Leader:
     """The first process of a run or of a started program."""
 
-    __slots__ = ("cpu_s", "job", "rc", "until")
+    __slots__ = ("cpu_s", "job", "pid", "rc", "until")
 
-    def __init__(self, job: Job, until: float) -> None:
+    def __init__(self, pid: int, job: Job, until: float) -> None:
+        self.pid = pid
         self.job = job
         self.until = until
         self.rc: int | None = None
@@ -67,6 +68,11 @@ class Keeper:
         self.hide = hide
         self.own_disk = own_disk
         self.leaders: dict[int, _Leader] = {}
+        """Those that live, by pid."""
+        self.programs: list[_Leader] = []
+        """All that were started, by the number that the owner knows them by: a pid may come back."""
+        self._used: tuple[int, int] | None = None
+        """Bytes and files in the workspace, as far as it is known without looking."""
         self.owner = {sock.fileno(): 0}
         if owner_pidfd >= 0:
             self.owner[owner_pidfd] = select.POLLIN
@@ -116,8 +122,8 @@ class Keeper:
         poll.register(self.wake, select.POLLIN)
         while True:
             self._look_after_programs()
-            live = [p for p in self.leaders.values() if p.rc is None]
-            pause = min([pump.TICK_S, *(p.until - time.monotonic() for p in live)]) if live else None
+            ends = [leader.until - time.monotonic() for leader in self.leaders.values()]
+            pause = min([pump.TICK_S, *ends]) if ends else None
             for fd, _ in poll.poll(None if pause is None else int(max(0.0, pause) * 1000) + 1):
                 if fd == self.wake:
                     pump.drain(self.wake)
@@ -127,18 +133,13 @@ class Keeper:
                     raise pump.OwnerGone
 
     def _look_after_programs(self) -> None:
-        live = {pid for pid, p in self.leaders.items() if p.rc is None}
-        if not live:
-            self.reap()
-            return
+        before = list(self.leaders.values())
         self.reap()
-        if any(self.leaders[pid].rc is not None for pid in live):
+        if len(self.leaders) < len(before):
             self.kill_strays()  # what an ended program left behind
-        now = time.monotonic()
-        for pid in live:
-            leader = self.leaders[pid]
-            if leader.rc is None and (now >= leader.until or self.starter.excess(leader.job)):
-                self.kill_leader(pid)
+        for leader in before:
+            if leader.rc is None and (time.monotonic() >= leader.until or self.starter.excess(leader.job)):
+                self.kill_leader(leader)
 
     def _answer(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         try:
@@ -154,6 +155,8 @@ class Keeper:
                     "text": "no space is left in the workspace; remove something first",
                 }, b""
             return {"error": "arena", "text": f"{header.get('op')}: {error.strerror or error}"}, b""
+        except (KeyError, ValueError, TypeError, MemoryError) as error:
+            return {"error": "arena", "text": f"{header.get('op')}: {type(error).__name__}: {error}"}, b""
         finally:
             for fd in fds:
                 os.close(fd)
@@ -169,25 +172,22 @@ class Keeper:
                 return False
             if pid == 0:
                 return True
-            leader = self.leaders.get(pid)
-            if leader is not None and leader.rc is None:
+            leader = self.leaders.pop(pid, None)
+            if leader is not None:
                 leader.rc = os.waitstatus_to_exitcode(status)
                 leader.cpu_s = used.ru_utime + used.ru_stime
-
-    def live(self) -> set[int]:
-        return {pid for pid, leader in self.leaders.items() if leader.rc is None}
 
     def kill_all(self) -> None:
         self._kill(frozenset())
 
     def kill_strays(self) -> None:
         """Kill what no living program stands above."""
-        self._kill(self.live())
+        self._kill(self.leaders.keys())
 
-    def kill_leader(self, pid: int) -> None:
-        self._kill(self.live() - {pid})
+    def kill_leader(self, leader: _Leader) -> None:
+        self._kill({pid for pid, other in self.leaders.items() if other is not leader})
 
-    def _kill(self, spare: set[int] | frozenset[int]) -> None:
+    def _kill(self, spare: Collection[int]) -> None:
         if not self.starter.kill(self.reap, spare):
             raise OSError(errno.EBUSY, "a process of the cell can't be killed; it hangs in the kernel")
 
@@ -196,18 +196,19 @@ class Keeper:
         size = header["output_bytes"]
         begin = time.monotonic()
         until = begin + header["wall_s"]
-        pipes = [os.pipe(), os.pipe(), os.pipe()]
-        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
-        theirs = (pipes[0][0], pipes[1][1], pipes[2][1])
+        self._used = None
+        stdin, out, err, theirs = _pipes()
         try:
             try:
                 pid = self.starter.start(job, theirs, [])
+            except BaseException:
+                os.close(stdin)
+                raise
             finally:
                 for fd in theirs:
                     os.close(fd)
-            leader = self.leaders[pid] = _Leader(job, until)
-            stdin, ours[0] = ours[0], -1
-            streams = [pump.Stream(fd, size, self.hide) for fd in ours[1:]]
+            leader = self.leaders[pid] = _Leader(pid, job, until)
+            streams = [pump.Stream(fd, size, self.hide) for fd in (out, err)]
             why = pump.pump(
                 owner=self.owner,
                 wake=self.wake,
@@ -219,32 +220,29 @@ class Keeper:
                 tick=lambda: self._tick(job),
             )
             seconds = time.monotonic() - begin
-            self.kill_strays() if why == "" else self.kill_leader(pid)
-            del self.leaders[pid]
+            self.kill_leader(leader)
             for stream in streams:
                 stream.drain()
         finally:
-            for fd in ours:
-                if fd >= 0:
-                    os.close(fd)
+            os.close(out)
+            os.close(err)
         rc = leader.rc if why == "" and leader.rc is not None else -signal.SIGKILL
         out_of_cpu = rc == -signal.SIGKILL and job.cpu_s is not None and leader.cpu_s >= job.cpu_s - 0.05
-        out = streams[0].finish()
-        err = streams[1].finish(f"\n[killed: {why}]\n".encode() if why else b"")
+        said = streams[0].finish()
+        cried = streams[1].finish(f"\n[killed: {why}]\n".encode() if why else b"")
         answer = {
             "rc": rc,
             "timed_out": why is None or out_of_cpu,
             "seconds": seconds,
-            "out": len(out),
+            "out": len(said),
             "dropped": [s.kept.dropped for s in streams],
         }
-        return answer, out + err
+        return answer, said + cried
 
     def _tick(self, job: Job) -> str | None:
-        now = time.monotonic()
-        for pid in self.live():
-            if now >= self.leaders[pid].until and self.leaders[pid].job is not job:
-                self.kill_leader(pid)
+        for leader in list(self.leaders.values()):
+            if leader.job is not job and time.monotonic() >= leader.until:
+                self.kill_leader(leader)
         return self.starter.excess(job)
 
     def op_start(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
@@ -254,12 +252,14 @@ class Keeper:
             pid = self.starter.start(job, (null, null, null), fds)
         finally:
             os.close(null)
-        self.leaders[pid] = _Leader(job, time.monotonic() + header["wall_s"])
-        return {"pid": pid}, b""
+        leader = self.leaders[pid] = _Leader(pid, job, time.monotonic() + header["wall_s"])
+        self.programs.append(leader)
+        self._used = None
+        return {"program": len(self.programs) - 1}, b""
 
     def op_poll(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         """The exit status of a program, after waiting for at most ``wait_s``, or None."""
-        leader = self.leaders[header["pid"]]
+        leader = self.programs[header["program"]]
         until = time.monotonic() + header["wait_s"]
         self._look_after_programs()
         while leader.rc is None and (left := until - time.monotonic()) > 0:
@@ -271,8 +271,10 @@ class Keeper:
         return {"rc": leader.rc}, b""
 
     def op_kill(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
-        self.kill_leader(header["pid"])
-        return {"rc": self.leaders[header["pid"]].rc}, b""
+        leader = self.programs[header["program"]]
+        if leader.rc is None:
+            self.kill_leader(leader)
+        return {"rc": leader.rc}, b""
 
     # ----------------------------------------------------------------------------------------- files
 
@@ -292,8 +294,24 @@ class Keeper:
         return {}, files.read(self._workspace(), header["path"], header["max_bytes"])
 
     def op_write(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        self._check_room(len(block), header.get("disk_bytes"), header.get("disk_files"))
         files.write(self._workspace(), header["path"], block)
         return {}, b""
+
+    def _check_room(self, size: int, most_bytes: int | None, most_files: int | None) -> None:
+        """FileError if the workspace would hold more than it may, where the disk itself doesn't say so."""
+        if self.own_disk or most_bytes is None or most_files is None:
+            return
+        used = self._used
+        if used is None or used[0] + size > most_bytes or used[1] >= most_files:
+            used = files.usage(self._workspace(), most_files + 16)
+        if used[0] + size > most_bytes:
+            raise files.FileError(
+                f"no space is left: all files together may have {most_bytes} bytes; remove something"
+            )
+        if used[1] >= most_files:
+            raise files.FileError(f"no space is left: there may be {most_files} files; remove something")
+        self._used = used[0] + size, used[1] + 1
 
     def op_put(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         """Several files at once: ``files`` is a list of [path, size], the block their bytes, one after the other."""
@@ -329,6 +347,19 @@ def serve(
     Keeper(sock, workspace, starter, hide=hide, own_disk=own_disk, owner_pidfd=owner_pidfd).serve()
 
 
+def _pipes() -> tuple[int, int, int, tuple[int, int, int]]:
+    """Our ends of a run's stdin, stdout and stderr, and its three ends."""
+    made: list[int] = []
+    try:
+        for _ in range(3):
+            made.extend(os.pipe())
+    except OSError:
+        for fd in made:
+            os.close(fd)
+        raise
+    return made[1], made[2], made[4], (made[0], made[3], made[5])
+
+
 def _soon() -> float:
     return time.monotonic() + ANSWER_S
 
@@ -342,6 +373,7 @@ def main(argv: Sequence[str]) -> None:
     sock.set_inheritable(False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
     try:
         header, _, _ = wire.receive(sock, deadline=_soon(), max_block=0)
     except wire.WireError:
@@ -364,11 +396,17 @@ def main(argv: Sequence[str]) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 2)
         serve(sock, workspace, starter, hide=os.fsencode(base), owner_pidfd=owner)
-    except wire.WireError:
+    except (wire.WireError, pump.OwnerGone):
         pass
     finally:
         if base:
             files.remove(base)
+
+
+def _leave(*_: object) -> None:
+    """SIGTERM: as if the owner were gone; the cell must not outlive its keeper."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise pump.OwnerGone
 
 
 def _pidfd_of_parent(pid: int) -> int:

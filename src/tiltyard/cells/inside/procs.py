@@ -6,7 +6,7 @@ of processes has to do: children are followed by parent and by process group, an
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
+# ruff: noqa: PTH115, PTH208
 from __future__ import annotations
 
 import os

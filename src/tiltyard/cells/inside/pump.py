@@ -5,8 +5,6 @@ cell's own folder out of it before, so that no path of this machine is ever seen
 the leader has ended, the time is over, the cell uses too much, or the owner is gone; it kills nothing itself.
 """
 
-# pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import os

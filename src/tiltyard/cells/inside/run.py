@@ -6,8 +6,6 @@ with rlimits; a fork server's starter forks from warm memory and calls ``boot.be
 forked child (streams, signals, rlimits) are shared. Nothing here raises for what a run does.
 """
 
-# pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH100, PTH101, PTH102, PTH109, PTH115, PTH119, PTH120, PTH208
 from __future__ import annotations
 
 import errno
@@ -260,7 +258,6 @@ _PLAYERS = frozenset(
         errno.EACCES,
         errno.ENOTDIR,
         errno.ENOEXEC,
-        errno.E2BIG,
         errno.ELOOP,
         errno.ENAMETOOLONG,
         errno.EISDIR,
@@ -273,7 +270,7 @@ _PLAYERS = frozenset(
 
 def _start_error(trouble: bytes, command: str, is_command: bool) -> StartError:
     step, number, text = trouble.decode("utf-8", "replace").split(" ", 2)
-    if step == "exec" and is_command and int(number) in _PLAYERS:
-        return StartError(f"{command!r} can't be run: {text}", players=True)
+    if step == "exec" and (int(number) == errno.E2BIG or (is_command and int(number) in _PLAYERS)):
+        return StartError(f"{command!r} can't be run: {text}" if is_command else text, players=True)
     what = f"{command!r} can't be executed" if step == "exec" else "a run can't be set up"
     return StartError(f"{what} ({text})", players=False)
