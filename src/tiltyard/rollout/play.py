@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gymnasium.error import ResetNeeded
+
 from tiltyard.env import CodeEnv, Episode
 from tiltyard.errors import ArenaError, TiltyardError
 from tiltyard.players import make_player, run_episode
@@ -154,11 +156,10 @@ class Seat:
             void = str(error) or type(error).__name__
         except TiltyardError as error:
             void = f"{type(error).__name__}: {error}"
-        episode = self.env._episode
-        if episode is None or episode.task.id != slot.task or episode.seed != slot.seed:
+        try:
+            record = record_of(self.env.episode, blank, void=void)
+        except ResetNeeded:  # not even reset worked
             record = replace(blank, void=void or blank.void)
-        else:
-            record = record_of(episode, blank, void=void)
         return replace(record, seconds=time.monotonic() - begun)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tiltyard.cells import make_wall
 from tiltyard.errors import UsageError
-from tiltyard.players import ReplayPlayer
+from tiltyard.players import ReplayPlayer, make_player
 from tiltyard.pool import Pool, load
 from tiltyard.records import EpisodeRecord, RunRecord, Store
 from tiltyard.rollout.plan import Slot, plan
@@ -53,13 +53,15 @@ def run(
     """
     if reward is not None and reward not in REWARD_RULES:
         raise UsageError(f"reward: found {reward!r}; expected {' or '.join(REWARD_RULES)}")
-    spec = pool_spec if pool_spec is not None else _spec(pool)
+    spec = pool_spec if pool_spec is not None else spec_of(pool)
     chosen = load(pool)
     name = player_name(player)
     if isinstance(player, str) and player.startswith(REPLAY):
         record = recorded(player)
         chosen = _only(chosen, record)
         player = ReplayPlayer(record.actions)
+    elif isinstance(player, str):
+        make_player(player)  # a name that is none is found here, and not in every worker
     slots = plan(chosen.ids, episodes=episodes, attempts=attempts, seed=seed)
     probe = make_wall(wall)  # a wall that can't be had is found here, before anything is stored
     wall_name = probe.name
@@ -152,7 +154,7 @@ def _head(stage: Stage, workers: int, asked: dict[str, Any]) -> RunRecord:
     )
 
 
-def _spec(pool: Any) -> str:
+def spec_of(pool: Any) -> str:
     """What the pool was loaded from, with an absolute path, or "" for Python objects."""
     if isinstance(pool, os.PathLike):
         return str(Path(pool).resolve())
