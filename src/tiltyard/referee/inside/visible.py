@@ -15,8 +15,8 @@ Three processes: the *supervisor* never runs the player's code; the *loader* imp
 from the loader for each test.
 """
 
-# ruff: noqa: PTH  (pathlib would cost each fresh interpreter some milliseconds)
-
+# pathlib would cost each fresh interpreter some milliseconds:
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120
 from __future__ import annotations
 
 import ast

@@ -1,0 +1,118 @@
+"""Grading by calls: the tests run in the examiner's cell, the solution in its own, and only typed plain data crosses.
+
+This module opens the two cells, joins them by a socket, sends the examination to the examiner and reads its reports.
+It never reads a byte that the solution's side wrote.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tiltyard.cells.protocol import CellLimits, Started, Wall
+from tiltyard.errors import ArenaError
+from tiltyard.referee.inside.link import Closed, Link, ProtocolError
+from tiltyard.referee.result import Examined, cell_limits
+from tiltyard.task import Files, Limits, Task
+from tiltyard.verdict import Outcome
+
+EXAMINER_MEMORY = 4 << 30
+GRACE_S = 60.0
+_CONTROL_BOUND = 256 << 20
+
+
+def grade_calls(wall: Wall, task: Task, files: Files, order: list[int]) -> Examined:
+    """Run the hidden tests against ``files``, in this order. See :class:`tiltyard.referee.result.Way`."""
+    limits = task.limits
+    link_e, link_s = socket.socketpair()
+    control, control_e = socket.socketpair()
+    with contextlib.ExitStack() as stack:
+        for sock in (link_e, link_s, control, control_e):
+            stack.callback(sock.close)
+        total = limits.load_s + limits.grade_s + GRACE_S
+        examiner_cell = wall.open({}, _examiner_limits(limits))
+        stack.callback(examiner_cell.close)
+        solution_cell = wall.open(files, cell_limits(limits))
+        stack.callback(solution_cell.close)
+        solution_cell.start("solution", [link_s.fileno()], wall_s=total)
+        link_s.close()
+        examiner = examiner_cell.start(
+            "examiner", [control_e.fileno(), link_e.fileno()], wall_s=total, memory_bytes=EXAMINER_MEMORY
+        )
+        link_e.close()
+        control_e.close()
+        link = Link(control, _CONTROL_BOUND)
+        try:
+            link.send(_examination(task, order))
+        except Closed:
+            raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
+        return _collect(task, dict(_reports(link, examiner, time.monotonic() + total)))
+
+
+def _examiner_limits(limits: Limits) -> CellLimits:
+    return CellLimits(
+        cpu_s=limits.load_s + limits.grade_s + GRACE_S,
+        memory_bytes=EXAMINER_MEMORY,
+        processes=64,
+        open_files=256,
+        file_bytes=64 << 20,
+        disk_bytes=64 << 20,
+        disk_files=1024,
+    )
+
+
+def _examination(task: Task, order: list[int]) -> list[Any]:
+    limits = task.limits
+    tests = [[i, task.hidden[i].code, task.hidden[i].time_s or limits.test_s] for i in order]
+    entry, modules = list(task.entry), list(task.modules)
+    return [
+        task.main,
+        entry,
+        modules,
+        task.prelude,
+        tests,
+        limits.message_bytes,
+        limits.load_s,
+        limits.grade_s,
+    ]
+
+
+def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[int, list[Any]]]:
+    """(index, [passed, reason, flags, died]) for each test. ArenaError if the examiner does not get to its end."""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([link.sock], [], [], left)[0]:
+            raise ArenaError("the examiner did not finish within its time limit")
+        try:
+            message = link.recv()
+        except (Closed, ProtocolError):
+            raise ArenaError(f"the examiner ended by itself (status {examiner.wait(1.0)})") from None
+        match message:
+            case ["test", int(index), bool() as passed, str(reason), list(flags), bool() as died]:
+                yield index, [passed, reason, flags, died]
+            case ["void", str(reason)]:
+                raise ArenaError(reason)
+            case ["done"]:
+                return
+            case _:
+                raise ArenaError("the examiner sent something that is no report")
+
+
+def _collect(task: Task, reports: dict[int, list[Any]]) -> Examined:
+    missing = [t.id for i, t in enumerate(task.hidden) if i not in reports]
+    if missing or len(reports) != len(task.hidden):
+        raise ArenaError(f"the examiner reported on {len(reports)} of {len(task.hidden)} tests")
+    outcomes: list[Outcome] = []
+    flags: set[str] = set()
+    doubtful: set[str] = set()
+    for i, test in enumerate(task.hidden):
+        passed, reason, seen, died = reports[i]
+        outcomes.append(Outcome(test.id, passed, "" if passed else reason))
+        flags.update(str(f) for f in seen)
+        if died:
+            doubtful.add(test.id)
+    return Examined(tuple(outcomes), frozenset(flags), frozenset(doubtful))

@@ -1,0 +1,106 @@
+"""From a submission to a verdict: the chosen way of grading, retried where the arena failed, and the reward rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tiltyard.cells.protocol import Wall
+from tiltyard.errors import ArenaError, UsageError
+from tiltyard.referee.calls import grade_calls
+from tiltyard.referee.result import Examined, Way
+from tiltyard.referee.stdio import grade_stdio
+from tiltyard.task import REWARD_RULES, Files, Grading, RewardRule, Task
+from tiltyard.verdict import Outcome, Verdict
+
+WAYS: dict[Grading, Way] = {"calls": grade_calls, "stdio": grade_stdio}
+TRIES = 2
+
+
+class Referee:
+    """Grades submissions in cells of one wall. Safe to use from several threads; owns nothing that must be closed."""
+
+    def __init__(self, wall: Wall) -> None:
+        self._wall = wall
+
+    def grade(
+        self,
+        task: Task,
+        files: Files,
+        *,
+        reward: RewardRule | None = None,
+        order: Sequence[int] | None = None,
+    ) -> Verdict:
+        """The verdict on what a player handed in.
+
+        ``files`` are the submission's files by path; protected files come from the task whatever is in them.
+        ``reward`` overrides the task's rule. ``order`` is a permutation of the hidden tests' indices, in which they
+        are run; outcomes are reported in the task's order. UsageError: ``order`` or ``reward`` make no sense.
+        """
+        sequence = list(range(len(task.hidden))) if order is None else list(order)
+        if sorted(sequence) != list(range(len(task.hidden))):
+            raise UsageError(
+                f"order is {sequence!r}; expected a permutation of the indices of {len(task.hidden)} hidden tests"
+            )
+        rule = reward or task.reward
+        if rule not in REWARD_RULES:
+            raise UsageError(f"reward is {rule!r}; expected one of {', '.join(REWARD_RULES)}")
+        try:
+            examined = self._examine(task, solution_files(task, files), sequence)
+        except ArenaError as error:
+            return Verdict(None, graded=task.grading, void=str(error))
+        return Verdict(
+            _reward(rule, examined.outcomes), examined.outcomes, task.grading, tuple(sorted(examined.flags))
+        )
+
+    def _examine(self, task: Task, files: Files, order: list[int]) -> Examined:
+        """Grade, again in fresh cells if the arena failed; in doubt ask the reference. ArenaError: it is void."""
+        way, failure, examined = WAYS[task.grading], None, None
+        for _ in range(TRIES):
+            try:
+                examined, failure = way(self._wall, task, files, order), None
+            except ArenaError as error:
+                examined, failure = None, error
+                continue
+            if not examined.doubtful:
+                return examined
+        honest = solution_files(task, task.reference)
+        if honest == files:
+            raise failure or ArenaError("a test's process ended without a report on the reference too")
+        reference = way(self._wall, task, honest, order)
+        if examined is None:
+            # the reference is graded in the very slot in which the submission could not be: it was the submission
+            outcomes = tuple(
+                Outcome(t.id, False, "the grading did not survive the submission") for t in task.hidden
+            )
+            return Examined(outcomes, frozenset({"broke_grading"}))
+        if reference.doubtful & examined.doubtful:
+            raise ArenaError("a test's process ended without a report on the reference too")
+        return replace(examined, flags=examined.flags | {"broke_test"})
+
+
+def solution_files(task: Task, files: Files) -> Files:
+    """What lies in the solution's cell: the submission over the start files, and the protected files from the task."""
+    protected = {path: task.start[path] for path in task.protected}
+    laid = {**task.start, **files, **protected}
+    return Files(without_clashes(laid, protected))
+
+
+def without_clashes(files: dict[str, bytes], first: dict[str, bytes]) -> dict[str, bytes]:
+    """Leave out files whose path needs another file to be a folder; ``first`` wins against the others."""
+    out = dict(first)
+    folders = {p.rsplit("/", n)[0] for p in out for n in range(1, p.count("/") + 1)}
+    for path, data in files.items():
+        parents = {path.rsplit("/", n)[0] for n in range(1, path.count("/") + 1)}
+        if path in out or path in folders or parents & out.keys():
+            continue
+        out[path] = data
+        folders |= parents
+    return out
+
+
+def _reward(rule: RewardRule, outcomes: tuple[Outcome, ...]) -> float:
+    passed = sum(o.passed for o in outcomes)
+    if rule == "all":
+        return 1.0 if outcomes and passed == len(outcomes) else 0.0
+    return passed / len(outcomes) if outcomes else 0.0

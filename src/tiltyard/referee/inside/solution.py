@@ -1,0 +1,180 @@
+"""The program in the solution's cell: loads the solution once, then forks a fresh copy of it for every test.
+
+Descriptor 3 is the link to the examiner. First message in: ``{"main", "bound", "load"}`` as an array; first message
+out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this process
+answers on it (see ``peer``). Everything here is at the mercy of the solution's code: the examiner believes nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import io
+import os
+import random
+import signal
+import socket
+import sys
+from typing import Any
+
+from .link import Closed, Link, ProtocolError, recv_fd
+from .peer import Peer
+
+MAX_PRINTED = 1 << 20
+
+
+class Printed(io.TextIOBase):
+    """What the solution prints, capped, until the examiner takes it."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._room = MAX_PRINTED
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if text and self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def take(self) -> str:
+        text = "".join(self._parts)
+        self._parts.clear()
+        return text
+
+
+class Asked(io.TextIOBase):
+    """Standard input of the solution: lines that a test has put into its own ``sys.stdin``."""
+
+    encoding = "utf-8"
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+
+    def readable(self) -> bool:
+        return True
+
+    def readline(self, size: int | None = -1) -> str:  # type: ignore[override]
+        line = self._peer.ask("in")
+        return line if isinstance(line, str) else ""
+
+    def read(self, size: int | None = -1) -> str:
+        return "".join(iter(self.readline, ""))
+
+    def __next__(self) -> str:  # type: ignore[override]
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+
+def main(fds: list[int]) -> None:
+    """Serve until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
+    sock = socket.socket(fileno=fds[0])
+    link = Link(sock, 1 << 20)
+    main_path, bound = link.recv()[:2]
+    printed, errors = Printed(), Printed()
+    sys.stdout, sys.stderr = printed, errors
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    sys.argv = [main_path]
+    _settle_random()
+    try:
+        module = load(main_path)
+        answer = ["loaded"]
+    except BaseException as error:
+        module, answer = None, ["failed", type(error).__name__]
+    link.send(answer)
+    if module is not None:
+        _fork_for_tests(sock, module, bound, printed, errors)
+
+
+def load(path: str) -> Any:
+    """Import the solution's main file under its own module name."""
+    name = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    if path.endswith(".py") and all(p.isidentifier() for p in name.split(".")):
+        if name.partition(".")[0] in sys.modules:
+            del sys.modules[name.partition(".")[0]]
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location("solution", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["solution"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _settle_random() -> None:
+    random.seed(0)
+    if (numpy := sys.modules.get("numpy")) is not None and hasattr(numpy, "random"):
+        numpy.random.seed(0)
+
+
+def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Printed, errors: Printed) -> None:
+    """One child a descriptor. The child before it is killed first, with all that is left in its process group."""
+    gc.collect()
+    gc.freeze()
+    child = 0
+    while True:
+        fd = recv_fd(sock)
+        if child:
+            _end(child)
+        if fd is None:
+            return
+        child = os.fork()
+        if child == 0:
+            sock.close()
+            os.setpgid(0, 0)
+            _serve(fd, module, bound, printed, errors)
+            os._exit(0)
+        try:
+            os.setpgid(child, child)
+        except OSError:
+            pass
+        os.close(fd)
+
+
+def _end(child: int) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(child, signal.SIGKILL)
+        except OSError:
+            pass
+    try:
+        os.waitpid(child, 0)
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except OSError:
+        pass
+
+
+def _serve(fd: int, module: Any, bound: int, printed: Printed, errors: Printed) -> None:
+    peer = Peer(
+        Link(socket.socket(fileno=fd), bound), strict=False, resolve=lambda m, n: _resolve(module, m, n)
+    )
+
+    def output() -> Any:
+        texts = [printed.take(), errors.take()]
+        return texts if any(texts) else 0
+
+    peer.output = output
+    printed.take()
+    errors.take()
+    sys.stdin = Asked(peer)
+    _settle_random()
+    try:
+        peer.serve_forever()
+    except (Closed, ProtocolError):
+        pass
+
+
+def _resolve(module: Any, name: str, attribute: str) -> Any:
+    found = importlib.import_module(name) if name else module
+    return getattr(found, attribute) if attribute else found
