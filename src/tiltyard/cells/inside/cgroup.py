@@ -1,0 +1,323 @@
+"""Memory, processes and CPU of a cell, counted by the kernel: control groups, of either version, where they can be had.
+
+:func:`find` looks for hierarchies in which this process may make groups; :class:`Home` is one arena's folder in each,
+with a group for each cell below it. A home is locked (``flock``) as long as its maker lives, so that
+:func:`sweep` can tell a home whose maker was killed from one in use. Nothing here ever moves a process that it was
+not told to move, or touches a group that is not named ``tiltyard-…``.
+"""
+
+# Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH120, PTH208
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+WANTED = ("memory", "pids", "cpu")
+PREFIX = "tiltyard-"
+_SLACK = 32 << 20
+"""What the kernel charges to a cell besides its own pages: page tables, dentries, sockets."""
+
+
+class Place:
+    """A folder in which groups can be made: ``version`` 1 or 2, and the controllers that come with it."""
+
+    def __init__(self, path: str, version: int, controllers: tuple[str, ...]) -> None:
+        self.path = path
+        self.version = version
+        self.controllers = controllers
+
+    def __repr__(self) -> str:
+        return f"Place({self.path!r}, v{self.version}, {'+'.join(self.controllers)})"
+
+
+def find(wanted: Iterable[str] = WANTED) -> tuple[list[Place], dict[str, str]]:
+    """Places that together give as many of the ``wanted`` controllers as can be had, and why not for the others."""
+    places: list[Place] = []
+    missing: dict[str, str] = {}
+    mounts, own = _mounts(), _own_groups()
+    for name in wanted:
+        known = next((p for p in places if p.version == 2 and name in p.controllers), None)
+        if known is not None:
+            continue
+        place, reason = _place_v1(name, mounts, own)
+        if place is None:
+            place, reason = _place_v2(tuple(wanted), name, mounts, own, reason)
+        if place is not None:
+            places.append(place)
+        else:
+            missing[name] = reason
+    return places, missing
+
+
+def _place_v1(
+    name: str, mounts: Mapping[str, tuple[str, str]], own: Mapping[str, str]
+) -> tuple[Place | None, str]:
+    if name not in mounts:
+        return None, ""
+    base, root = mounts[name]
+    path = _below(base, root, own.get(name, "/"))
+    reason = _trouble(path)
+    return (None, reason) if reason else (Place(path, 1, (name,)), "")
+
+
+def _place_v2(
+    wanted: tuple[str, ...],
+    name: str,
+    mounts: Mapping[str, tuple[str, str]],
+    own: Mapping[str, str],
+    reason: str,
+) -> tuple[Place | None, str]:
+    """The nearest group above this process that hands its controllers down: a group with processes in it can't."""
+    if "" not in mounts:
+        return None, reason or "no control group file system is mounted"
+    base, root = mounts[""]
+    path = _below(base, root, own.get("", "/"))
+    while True:
+        given = tuple(c for c in wanted if c in _read(f"{path}/cgroup.subtree_control").split())
+        if (
+            not given and path == base and not os.path.exists(f"{path}/cgroup.type")
+        ):  # the true root hands down
+            offered = _read(f"{path}/cgroup.controllers").split()
+            given = tuple(c for c in wanted if c in offered and _enable(path, c))
+        if name in given:
+            trouble = _trouble(path)
+            return (None, trouble) if trouble else (Place(path, 2, given), "")
+        if path == base or len(path) <= len(base):
+            break
+        path = os.path.dirname(path)
+    offered = _read(f"{base}/cgroup.controllers").split()
+    if name in offered:
+        return (
+            None,
+            f"no group above this process hands the {name} controller down (Delegate=yes in its unit does)",
+        )
+    return (
+        None,
+        reason or f"the kernel offers no {name} controller here (it has: {' '.join(offered) or 'none'})",
+    )
+
+
+def _enable(path: str, controller: str) -> bool:
+    try:
+        _write(f"{path}/cgroup.subtree_control", f"+{controller}")
+    except OSError:
+        return False
+    return True
+
+
+def _trouble(path: str) -> str:
+    """ "" if a group can be made, and entered, below ``path``; tried by making one."""
+    trial = f"{path}/{PREFIX}try-{os.getpid()}"
+    try:
+        os.mkdir(trial)
+    except OSError as error:
+        return f"no group can be made in {path} ({error.strerror})"
+    try:
+        os.close(os.open(f"{trial}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+        return ""
+    except OSError as error:
+        return f"no process can be moved into a group in {path} ({error.strerror})"
+    finally:
+        os.rmdir(trial)
+
+
+def _mounts() -> dict[str, tuple[str, str]]:
+    """Controller ("" for version 2) to where it is mounted, and which group is at the top of that mount."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in _read("/proc/self/mountinfo").splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
+            continue
+        where = (fields[4].replace("\\040", " "), fields[3])
+        for name in ("",) if kind[0] == "cgroup2" else kind[2].split(","):
+            found.setdefault(name, where)
+    return found
+
+
+def _own_groups() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        for name in names.split(","):
+            found[name] = path
+    return found
+
+
+def _below(base: str, root: str, path: str) -> str:
+    """The folder of group ``path`` in a mount at ``base`` whose top is group ``root``; the top if it is elsewhere."""
+    if root != "/" and (path + "/").startswith(root + "/"):
+        path = path[len(root) :]
+    full = base + path.rstrip("/")
+    return full if "/.." not in path and os.path.isdir(full) else base
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(path: str, text: str, dir_fd: int | None = None) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+# ---------------------------------------------------------------- one arena's groups
+
+
+class Home:
+    """One locked folder in each place; made by who outlives the cells, and removed by it with :meth:`remove`."""
+
+    def __init__(self, places: Iterable[Place], name: str) -> None:
+        self.places = list(places)
+        self.name = f"{PREFIX}{name}"
+        self.fds: list[int] = []
+        try:
+            for place in self.places:
+                self.fds.append(self._make(place))
+        except OSError:
+            self.remove()
+            raise
+
+    def _make(self, place: Place) -> int:
+        path = f"{place.path}/{self.name}"
+        os.mkdir(path)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if place.version == 2:
+            _write("cgroup.subtree_control", " ".join(f"+{c}" for c in place.controllers), fd)
+        return fd
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        return tuple(c for place in self.places for c in place.controllers)
+
+    def remove(self) -> None:
+        """Take all groups away; every process in them must be dead, or about to be. Never raises."""
+        for place in self.places:
+            _remove(f"{place.path}/{self.name}", within_s=5.0)
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+
+
+class Group:
+    """The group of one cell, in every place of a home: capped by :meth:`cap`, entered by who writes "0" to each of ``entries``.
+
+    Kept and used again by the next cell: making one costs more than setting its caps.
+    """
+
+    def __init__(self, home: Home, name: str) -> None:
+        self._fds: list[tuple[int, Place]] = []
+        self.entries: list[int] = []
+        self._caps: tuple[int, int] | None = None
+        for fd, place in zip(home.fds, home.places, strict=True):
+            os.mkdir(name, dir_fd=fd)
+            own = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+            self._fds.append((own, place))
+            self.entries.append(os.open("cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=own))
+
+    def cap(self, memory_bytes: int, processes: int) -> None:
+        """Memory of everything in the group together (files in memory too, so add the disk's cap), and processes and
+        threads. OSError if the kernel refuses."""
+        if self._caps == (memory_bytes, processes):
+            return
+        self._caps = None
+        for fd, place in self._fds:
+            for controller in place.controllers:
+                if controller == "memory":
+                    _cap_memory(fd, place.version, memory_bytes + _SLACK)
+                elif controller == "pids":
+                    _write("pids.max", str(processes), fd)
+        self._caps = (memory_bytes, processes)
+
+
+def _cap_memory(fd: int, version: int, most: int) -> None:
+    if version == 2:
+        _write("memory.max", str(most), fd)
+        try:
+            _write("memory.swap.max", "0", fd)
+        except FileNotFoundError:
+            pass  # the kernel has no swap accounting
+        return
+    with_swap = "memory.memsw.limit_in_bytes"
+    steps = ["memory.limit_in_bytes", with_swap]
+    for _ in range(2):  # one may not be above the other: which has to go first depends on what was there
+        try:
+            for step in steps:
+                try:
+                    _write(step, str(most), fd)
+                except FileNotFoundError:
+                    if step != with_swap:
+                        raise
+            return
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EBUSY):
+                raise
+            trouble = error
+            steps.reverse()
+    raise trouble
+
+
+# ---------------------------------------------------------------- what a killed arena left
+
+
+def sweep(places: Iterable[Place]) -> int:
+    """Remove the homes whose makers are dead; how many. Never raises."""
+    removed = 0
+    for place in places:
+        try:
+            names = os.listdir(place.path)
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith(PREFIX) and _abandoned(f"{place.path}/{name}"):
+                removed += _remove(f"{place.path}/{name}", within_s=0.0)
+    return removed
+
+
+def _abandoned(path: str) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if time.time() - os.fstat(fd).st_mtime < 5.0:
+            return False  # just made: its maker has not locked it yet
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def _remove(path: str, within_s: float) -> bool:
+    end = time.monotonic() + within_s
+    while True:
+        try:
+            for entry in os.scandir(path):
+                if entry.is_dir(follow_symlinks=False):
+                    os.rmdir(entry.path)
+            os.rmdir(path)
+            return True
+        except FileNotFoundError:
+            return True
+        except OSError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.01)  # what was killed is still on its way out

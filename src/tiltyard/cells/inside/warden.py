@@ -1,0 +1,169 @@
+"""The first process of a fork server: it outlives the server only to clean up, and never speaks to a cell.
+
+Started by the owner with one end of a SEQPACKET socket, whose first packet says what is wanted.
+It makes what lies outside every namespace (control groups, a block of user ids), clones the server into namespaces of
+its own, and then waits for one of two ends: the server's, or its owner's, however they come. Then everything of the
+server dies with its pid namespace, and the control groups are removed. If the warden itself is killed, the server
+dies with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+from . import cgroup, lock, server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+BLOCK = 2048
+"""User ids of one server: two for each cell that is open at a time."""
+_NAMESPACES = lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWNET
+
+
+def main() -> None:
+    """argv: the descriptor of the socket. Never returns."""
+    fd = int(sys.argv[1])
+    _same_addresses(fd)
+    control = socket.socket(fileno=fd)
+    control.set_inheritable(False)
+    wish = json.loads(control.recv(1 << 16) or b"{}")
+    if not wish:
+        os._exit(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o022)
+    lock.set_name("tiltyard-warden")
+    home = None
+    try:
+        owner = _pidfd_of_owner(wish["owner"])
+        home = _groups() if wish["groups"] else None
+        child, with_user, ids = _clone()
+        if child == 0:
+            _serve(control, wish, home, with_user, ids)
+        status = _watch(owner, child, control)
+    except OSError as error:
+        server.say(control, {"error": f"{error.strerror or error}"})
+        status = 1
+    finally:
+        if home is not None:
+            home.remove()
+    os._exit(status)
+
+
+def _same_addresses(kept: int) -> None:
+    """Start again without address space randomisation: addresses, and what is ordered by them, are then the same in
+    every run. Where that is not allowed, they are the same among the runs of one server only."""
+    if os.environ.pop("TILTYARD_AGAIN", None):
+        return
+    try:
+        lock.fixed_addresses()
+    except OSError:
+        return
+    os.set_inheritable(kept, True)
+    os.execve(sys.executable, sys.orig_argv, {**os.environ, "TILTYARD_AGAIN": "1"})
+
+
+def _pidfd_of_owner(pid: int) -> int:
+    fd = os.pidfd_open(pid)
+    if os.getppid() != pid:  # it ended before this process looked
+        os._exit(0)
+    return fd
+
+
+def _groups() -> cgroup.Home | None:
+    places, _ = cgroup.find()
+    cgroup.sweep(places)
+    try:
+        return cgroup.Home(places, f"{os.getpid()}-{os.urandom(6).hex()}") if places else None
+    except OSError:
+        return None  # what is in force is reported by what the server has, not by what was wished
+
+
+def _clone() -> tuple[int, bool, tuple[int, ...]]:
+    """Clone the server: (pid or 0, whether it lives in a user namespace of its own, user ids for cells)."""
+    ids = _claim_ids() if os.geteuid() == 0 else ()
+    if ids:
+        try:
+            return lock.clone(_NAMESPACES), False, ids
+        except PermissionError:
+            pass  # a root without the right to mount: as an ordinary user, then
+    return lock.clone(_NAMESPACES | lock.NEWUSER), True, ()
+
+
+_claims: list[socket.socket] = []
+
+
+def _claim_ids() -> tuple[int, ...]:
+    """A block of user ids that no other server of this machine uses: each is held by the name of an abstract socket,
+    which goes with its holder. () if ids can't be chosen here."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        ranges = [tuple(map(int, line.split())) for line in file]
+    first, _, count = max(ranges, key=lambda r: r[2])
+    top = min(first + count, 1 << 31) - BLOCK
+    lowest = max(first + BLOCK, 60000 if count < 1 << 17 else 1 << 20)
+    for n in range(256):
+        base = top - n * BLOCK
+        if base < lowest:
+            break
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            claim.bind(f"\0tiltyard-ids-{base}")
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return tuple(range(base, base + BLOCK))
+    return ()
+
+
+def _serve(
+    control: socket.socket,
+    wish: dict[str, Any],
+    home: cgroup.Home | None,
+    with_user: bool,
+    ids: tuple[int, ...],
+) -> NoReturn:
+    code = 1
+    try:
+        lock.die_with_parent()
+        for claim in _claims:
+            claim.close()
+        server.main(control, wish, home, with_user=with_user, ids=ids)
+        code = 0
+    except BaseException as error:
+        text = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        server.say(control, {"error": text})
+    finally:
+        os._exit(code)
+
+
+def _watch(owner: int, child: int, control: socket.socket) -> int:
+    """Until the server or the owner ends; then the server, and with it every cell, is dead."""
+    server_fd = os.pidfd_open(child)
+    control.close()
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    poll = select.poll()
+    poll.register(owner, select.POLLIN)
+    poll.register(server_fd, select.POLLIN)
+    ended = {fd for fd, _ in poll.poll()}
+    if server_fd not in ended:
+        lock.pidfd_signal(server_fd, signal.SIGKILL)
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return 0
+        poll = select.poll()
+        poll.register(server_fd, select.POLLIN)
+        poll.poll(100)
+    return 1

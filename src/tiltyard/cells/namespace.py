@@ -1,0 +1,402 @@
+"""The ``namespace`` wall: fully locked cells in about two milliseconds, forked from a warm server. Linux only.
+
+A server (see ``inside.server``) is started when a cell is first wanted, one for each process that owns cells,
+interpreter, hash seed and set of preloaded modules; walls that want the same share it. It dies with its owner,
+however that ends, and takes every cell with it; if it is killed, its open cells are lost and the next ``open`` starts
+another. A forked child of the owner starts its own. ``probe`` says by trying whether this machine can have the wall.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tiltyard.cells.client import KeeperCell, socket_pair
+from tiltyard.cells.inside import lock, wire
+from tiltyard.cells.process import PATH, interpreter
+from tiltyard.cells.programs import PACKAGE, ROOT, Interpreter, inside_folders, package_lines
+from tiltyard.cells.protocol import CellLimits, Run
+from tiltyard.errors import ArenaError
+
+START_S = 60.0
+OPEN_S = 60.0
+END_S = 15.0
+
+_USUAL = """abc array ast asyncio base64 bisect bz2 calendar cmath collections collections.abc contextlib contextvars
+copy csv dataclasses datetime decimal difflib enum fnmatch fractions functools gc glob hashlib heapq importlib.util
+inspect io itertools json keyword linecache logging math numbers operator os pathlib pickle platform pprint queue random
+re reprlib resource select shlex shutil signal socket sqlite3 statistics string struct subprocess sys tempfile textwrap
+threading time timeit traceback types typing unicodedata unittest unittest.mock uuid warnings weakref zlib"""
+PRELOAD: tuple[str, ...] = tuple(_USUAL.split())
+"""Modules of the standard library that every run finds loaded; those that an interpreter lacks are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What makes two walls share a server."""
+
+    interpreter: Interpreter
+    hash_seed: int
+    preload: tuple[str, ...]
+
+
+class NamespaceWall:
+    """Cells of this kind. ``python`` is another interpreter, whose installed packages cells then see; ``preload``
+    names more modules that every run finds loaded (they run in the server, so they must be trusted)."""
+
+    def __init__(self, *, hash_seed: int = 0, python: str | None = None, preload: Sequence[str] = ()) -> None:
+        found = interpreter(python)
+        if not found.site:
+            found = Interpreter(
+                os.path.realpath(found.path)
+            )  # a virtual environment has nothing that cells need
+        self._key = _Key(found, hash_seed, tuple(preload))
+        self._held: list[_Server] = []
+        self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._end = weakref.finalize(self, _release, self._held)
+
+    @property
+    def name(self) -> str:
+        return "namespace"
+
+    @property
+    def weaknesses(self) -> tuple[str, ...]:
+        return _weaknesses(self._server().has)
+
+    def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
+        caps = {
+            "memory_bytes": limits.memory_bytes,
+            "disk_bytes": limits.disk_bytes,
+            "disk_files": limits.disk_files,
+            "processes": limits.processes,
+        }
+        try:
+            sock, bury = self._server().open(caps)
+        except _ServerLost:
+            try:
+                sock, bury = self._server().open(caps)  # a new one
+            except _ServerLost as error:
+                raise ArenaError(f"the fork server died twice in a row: {error}") from None
+        cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
+        with self._lock:
+            self._cells.add(cell)
+        try:
+            cell.put(files)
+        except BaseException:
+            cell.close()
+            raise
+        return cell
+
+    def close(self) -> None:
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            cells = list(self._cells)
+            self._cells.clear()
+        for cell in cells:
+            cell.close()
+        _release(self._held)
+
+    def _server(self) -> _Server:
+        with self._lock:
+            if os.getpid() != self._owner:  # forked: what was held is the parent's
+                self._owner = os.getpid()
+                self._held.clear()
+                self._cells = weakref.WeakSet()
+            if not self._held or not self._held[0].alive:
+                _release(self._held)
+                self._held.append(_acquire(self._key))
+            return self._held[0]
+
+
+def _env(hash_seed: int) -> dict[str, str]:
+    return {
+        "PATH": PATH,
+        "HOME": "/home",
+        "TMPDIR": "/tmp",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _weaknesses(has: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is missing from a server's walls here."""
+    groups = has.get("groups", ())
+    found = ["code runs on the machine's own kernel: a hole in it is a hole in this wall"]
+    if "memory" not in groups:
+        found.append(
+            "no memory control group can be had here: each process is capped, and the sum of a cell is watched"
+        )
+    if "pids" not in groups:
+        found.append("no pids control group can be had here: processes are capped by user id (RLIMIT_NPROC)")
+    if "cpu" not in groups:
+        found.append(
+            "no cpu control group can be had here: a cell with many processes gets more than its share"
+        )
+    if not has.get("landlock"):
+        found.append("this kernel has no Landlock: files are guarded by read-only mounts alone")
+    if not has.get("proc"):
+        found.append("no /proc can be mounted here: cells have none")
+    return tuple(found)
+
+
+# ---------------------------------------------------------------- the owner's side of a server
+
+
+class _ServerLost(Exception):
+    """The server is dead; another may do."""
+
+
+_table: dict[_Key, tuple[_Server, int]] = {}
+"""Servers of this process, with the number of walls that hold each."""
+_table_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """A child has nothing of its parent's servers: not their sockets, nor a lock that somebody held."""
+    global _table_lock
+    _table_lock = threading.Lock()
+    for server, _ in _table.values():
+        server.disown()
+    _table.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _acquire(key: _Key) -> _Server:
+    with _table_lock:
+        server, holders = _table.get(key, (None, 0))
+        if server is None or not server.alive:
+            server, holders = _Server(key), 0
+        _table[key] = (server, holders + 1)
+        return server
+
+
+def _release(held: list[_Server]) -> None:
+    while held:
+        server = held.pop()
+        if server.owner != os.getpid():
+            continue
+        with _table_lock:
+            known, holders = _table.get(server.key, (None, 0))
+            if known is server and holders > 1:
+                _table[server.key] = (server, holders - 1)
+                continue
+            if known is server:
+                del _table[server.key]
+        server.stop()
+
+
+class _Server:
+    """A fork server, from its start to its end. Raises ArenaError from the constructor if it can't be had."""
+
+    def __init__(self, key: _Key) -> None:
+        self.key = key
+        self.owner = os.getpid()
+        self.has: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        if (reason := lock.supported()) is not None:
+            raise ArenaError(reason)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control = ours
+        try:
+            with theirs:
+                self._process = _spawn(key, theirs.fileno())
+            self._come_up()
+        except BaseException:
+            ours.close()
+            raise
+        self._end = weakref.finalize(self, _stop, self._control, self._process, self.owner)
+
+    def _come_up(self) -> None:
+        key = self.key
+        wish = {
+            "owner": self.owner,
+            "uid": os.geteuid(),
+            "gid": os.getegid(),
+            "folders": inside_folders(),
+            "preload": [*PRELOAD, *key.preload],
+            "must": key.preload,
+            "packages": key.interpreter.site,
+            "hidden": [str(ROOT)],
+            "groups": True,
+        }
+        answer: dict[str, Any] = {}
+        try:
+            self._control.settimeout(START_S)
+            self._control.send(json.dumps(wish).encode())
+            answer = json.loads(self._control.recv(1 << 16) or b"{}")
+        except (OSError, ValueError) as error:
+            answer = {"error": f"it did not come up ({error})"}
+        if "ready" not in answer:
+            self._control.close()
+            said = _last_words(self._process)
+            reason = str(answer.get("error") or said or "it ended without a word")
+            raise ArenaError(f"the fork server can't be started: {reason[:2000]}")
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        self.has = answer
+        self._control.settimeout(OPEN_S)
+
+    @property
+    def alive(self) -> bool:
+        return self.owner == os.getpid() and self._process.poll() is None and self._control.fileno() >= 0
+
+    def open(self, caps: Mapping[str, Any]) -> tuple[socket.socket, Callable[[], None]]:
+        """A new cell: the socket of its keeper, and what makes sure of its end. Raises _ServerLost, ArenaError."""
+        ours, theirs = socket_pair()
+        try:
+            with theirs:
+                try:
+                    with self._lock:
+                        socket.send_fds(self._control, [json.dumps(caps).encode()], [theirs.fileno()])
+                except OSError as error:
+                    self.stop()
+                    raise _ServerLost(error.strerror or str(error)) from None
+            return ours, self._wait_for_keeper(ours)
+        except BaseException:
+            ours.close()
+            raise
+
+    def _wait_for_keeper(self, sock: socket.socket) -> Callable[[], None]:
+        try:
+            deadline = time.monotonic() + OPEN_S
+            answer, _, fds = wire.receive(sock, deadline=deadline, max_block=0, take_fds=True)
+        except wire.Closed as error:
+            if self._gone():
+                raise _ServerLost(str(error)) from None
+            raise ArenaError("a cell's keeper died before it was ready") from None
+        except wire.WireError as error:
+            raise ArenaError(f"a cell can't be made: {error}") from None
+        if "ready" not in answer or len(fds) != 1:
+            for fd in fds:
+                os.close(fd)
+            raise ArenaError(f"a cell can't be made: {str(answer.get('text', 'no reason given'))[:2000]}")
+        return _burial(fds[0])
+
+    def _gone(self) -> bool:
+        """Whether the server is dead, or just now dying."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.2)
+        return not self.alive
+
+    def stop(self) -> None:
+        self._end()
+
+    def disown(self) -> None:
+        """In a forked child of the owner: it is not ours to end."""
+        self._end.detach()
+        self._control.close()
+        self._process.returncode = 0  # or it would be waited for
+
+
+def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
+    *start, _, _ = key.interpreter.argv()
+    lines = f"{package_lines()}; from {PACKAGE}.warden import main; main()"
+    try:
+        process = subprocess.Popen(
+            [*start, "-c", lines, str(fd)],
+            stdin=subprocess.PIPE,  # pipes, as runs have: what an interpreter notes about its streams stays true
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=_env(key.hash_seed),
+            pass_fds=[fd],
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ArenaError(f"{key.interpreter.path} can't be started: {error.strerror}") from None
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.close()
+    process.stdout.close()
+    return process
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    """What a server that did not come up had to say; it is dead afterwards."""
+    process.kill()
+    assert process.stderr is not None
+    fd = process.stderr.fileno()
+    os.set_blocking(fd, False)
+    try:
+        said = os.read(fd, 4096)
+    except OSError:
+        said = b""
+    process.stderr.close()
+    process.wait()
+    return said.decode("utf-8", "replace").strip()
+
+
+def _stop(control: socket.socket, process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a server, and with it all its cells: when its socket closes it ends by itself."""
+    if os.getpid() != owner:
+        return
+    with contextlib.suppress(OSError):
+        control.shutdown(socket.SHUT_RDWR)
+    control.close()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _burial(pidfd: int) -> Callable[[], None]:
+    """What kills a keeper and returns when the kernel has taken down all that was in its cell."""
+
+    def bury() -> None:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        poll.poll(END_S * 1000)
+        os.close(pidfd)
+
+    return bury
+
+
+# ---------------------------------------------------------------- can it be had here?
+
+_probed: dict[int, str | None] = {}
+_probed_lock = threading.Lock()
+
+
+def probe() -> str | None:
+    """None if this wall works here, or the reason in plain words: a cell is opened, and something is run in it. Asked
+    once in a process."""
+    with _probed_lock:
+        me = os.getpid()
+        if me not in _probed:
+            _probed.clear()
+            _probed[me] = _try()
+        return _probed[me]
+
+
+def _try() -> str | None:
+    wall = NamespaceWall()
+    try:
+        with wall.open({"probe.py": b"print(6 * 7)\n"}, CellLimits()) as cell:
+            result = cell.run(Run(("python", "probe.py"), wall_s=30.0))
+    except ArenaError as error:
+        return str(error)
+    finally:
+        wall.close()
+    if result.rc != 0 or result.stdout != b"42\n":
+        said = (result.stderr or result.stdout)[:500].decode("utf-8", "replace")
+        return f"a cell opens, and a program that prints 42 ends with {result.rc}: {said}"
+    return None
