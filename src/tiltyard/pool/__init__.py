@@ -5,6 +5,18 @@ every problem of every task. Nothing of a task is executed here; ``tiltyard vali
 """
 
 from tiltyard.pool.collection import Pool, UnknownTaskError
+from tiltyard.pool.dump import to_dict, to_folder, to_jsonl
 from tiltyard.pool.loading import load, load_lenient
+from tiltyard.pool.show import describe, summary
 
-__all__ = ["Pool", "UnknownTaskError", "load", "load_lenient"]
+__all__ = [
+    "Pool",
+    "UnknownTaskError",
+    "describe",
+    "load",
+    "load_lenient",
+    "summary",
+    "to_dict",
+    "to_folder",
+    "to_jsonl",
+]

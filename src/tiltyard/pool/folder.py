@@ -12,11 +12,11 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import PlainValidator, StrictStr
+from pydantic import Field, PlainValidator, StrictStr
 from pydantic_core import PydanticCustomError
 
 from tiltyard.errors import Problem, UsageError
@@ -57,15 +57,21 @@ def _version(value: object) -> int | str:
 
 
 class PoolToml(Strict):
-    """``pool.toml``. No key is required."""
+    """``pool.toml``. No key is required. ``order`` names folders that come first, in this order."""
 
     name: StrictStr | None = None
     version: Annotated[int | str | None, PlainValidator(_version)] = None
     description: StrictStr = ""
+    order: list[StrictStr] = Field(default=[])
 
 
 class _TestsJson(Strict):
     tests: list[TestEntry]
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether a file or folder of this name is seen as rubbish, and not as part of a task."""
+    return name in _LEFT_BEHIND or name.endswith(".pyc")
 
 
 def is_task(folder: Path) -> bool:
@@ -81,9 +87,9 @@ def read_pool_toml(folder: Path, problems: list[Problem]) -> PoolToml:
     return _toml(PoolToml, path, problems) or PoolToml()
 
 
-def task_folders(folder: Path, problems: list[Problem]) -> list[Path]:
-    """The task folders of a pool folder, sorted by name. Files beside them are not looked at."""
-    out = []
+def task_folders(folder: Path, order: Sequence[str], problems: list[Problem]) -> list[Path]:
+    """The task folders of a pool folder: those of ``order``, then the others by name. Files are not looked at."""
+    out: dict[str, Path] = {}
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError as error:
@@ -94,8 +100,15 @@ def task_folders(folder: Path, problems: list[Problem]) -> list[Path]:
         if entry.is_symlink() and entry.is_dir():
             problems.append(Problem(shown(entry.path), "", "a symbolic link", "a task folder"))
         elif entry.is_dir():
-            out.append(Path(entry.path))
-    return out
+            out[entry.name] = Path(entry.path)
+    for name in order:
+        if name not in out:
+            found = f"{name!r}, which is no folder here"
+            problems.append(
+                Problem(shown(folder / "pool.toml"), "order", found, f"task folders{near(name, list(out))}")
+            )
+    first = {name: n for n, name in enumerate(order)}
+    return [out[name] for name in sorted(out, key=lambda name: (first.get(name, len(first)), name))]
 
 
 def read_task(folder: Path, problems: list[Problem]) -> Task | None:
@@ -274,7 +287,7 @@ def _tree(root: Path, problems: list[Problem]) -> dict[str, bytes]:
             )
             continue
         for entry in entries:
-            if entry.name in _LEFT_BEHIND or entry.name.endswith(".pyc"):
+            if is_left_behind(entry.name):
                 continue
             path = Path(entry.path)
             mode = entry.stat(follow_symlinks=False).st_mode

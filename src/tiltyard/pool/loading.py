@@ -156,7 +156,7 @@ def _folder(path: Path) -> _Reading:
     about = read_pool_toml(path, reading.problems)
     reading.name = about.name or reading.name
     reading.version = about.version
-    folders = task_folders(path, reading.problems)
+    folders = task_folders(path, about.order, reading.problems)
     if not folders and not reading.problems:
         raise UsageError(
             f"{path} has no task folder in it (a folder with task.toml, prompt.md, hidden/, reference/)"

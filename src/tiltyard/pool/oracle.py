@@ -94,7 +94,7 @@ def _root(result: Any, expected: Any, atol: float, args: Args) -> bool:
     """Any zero of the polynomial with the given coefficients, lowest first."""
     if type(result) not in (int, float):
         return False
-    return abs(math.fsum(c * math.pow(result, n) for n, c in enumerate(args[0]))) <= atol
+    return bool(abs(sum(c * math.pow(result, n) for n, c in enumerate(args[0]))) <= atol)
 
 
 def _proper_divisors(result: Any, expected: Any, atol: float, args: Args) -> bool:

@@ -8,7 +8,7 @@ and NAME.rc if there are arguments and another exit code than 0.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tiltyard.errors import Problem
 from tiltyard.pool.collection import near
@@ -75,8 +75,20 @@ def _traps(tree: ast.Module, where: str) -> Iterator[Problem]:
             yield Problem(
                 at, node.name, found, "a test function without arguments (there are no pytest fixtures)"
             )
-        if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
+        if _yields(node.body):
             yield Problem(at, node.name, "yield in a test, whose body would then not run", "a plain function")
+
+
+def _yields(body: Sequence[ast.AST]) -> bool:
+    """Whether a function with this body is a generator; functions inside it may well be."""
+    for node in body:
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*_DEFS, ast.Lambda, ast.ClassDef)) and _yields(
+            list(ast.iter_child_nodes(node))
+        ):
+            return True
+    return False
 
 
 def _asserts(source: str, tree: ast.Module, where: str, problems: list[Problem]) -> list[str]:
