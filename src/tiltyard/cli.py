@@ -123,6 +123,8 @@ def run(
         _json(summary.as_json())
     else:
         _show_run(summary)
+    count = len(summary.results)
+    _say(f"{count} episodes in {summary.seconds:.2f} s ({count / max(summary.seconds, 1e-9):.1f}/s)")
     for reason, count in list(summary.voids.items())[:5]:
         _say(f"void {count}x: {reason}")
     if store is not None:
@@ -406,9 +408,8 @@ def _print(thing: Any) -> None:
     if isinstance(thing, str):
         sys.stdout.write(thing + "\n")
     else:
-        console = Console(file=sys.stdout)
         # where stdout is no terminal, a width that was made up must not fold or cut a task's id
-        console.print(thing, width=None if console.is_terminal else 10_000)
+        Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000).print(thing)
 
 
 def _say(text: str) -> None:
@@ -440,9 +441,7 @@ def _show_run(summary: RunSummary) -> None:
     table.add_section()
     table.add_row("all", str(total.episodes), _mean(total.mean_reward), str(total.void or ""), style="bold")
     _print(table)
-    rate = total.episodes / summary.seconds if summary.seconds else 0.0
     _print(f"{summary.player} on {summary.pool}, wall {summary.wall}, digest {summary.digest[:16]}")
-    _say(f"{total.episodes} episodes in {summary.seconds:.2f} s ({rate:.1f}/s)")
 
 
 def _show_validation(report: ValidationReport) -> None:
