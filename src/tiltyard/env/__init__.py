@@ -1,7 +1,6 @@
 """The environment: ``CodeEnv`` and its spaces. Importing this registers ``tiltyard/Code-v0`` with Gymnasium.
 
-The names are loaded when they are used: Gymnasium imports this package (for ``registration``) while it is itself half
-imported.
+The names are loaded when they are used: registering needs none of them.
 """
 
 from __future__ import annotations

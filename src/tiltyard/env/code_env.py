@@ -141,6 +141,17 @@ class CodeEnv(gymnasium.Env[str, Any]):
         """The limits of the current episode, with what this environment overrides."""
         return self._limits(self.task)
 
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium makes a copy of this environment from. A Wall is named in it: walls can't be copied."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and not isinstance(spec.kwargs.get("wall", ""), str):
+            spec.kwargs = {**spec.kwargs, "wall": spec.kwargs["wall"].name}
+        self._spec = spec
+
     # -- Gymnasium -------------------------------------------------------------------------------------------------
 
     def reset(

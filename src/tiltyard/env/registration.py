@@ -1,7 +1,7 @@
-"""Makes ``gymnasium.make("tiltyard/Code-v0")`` work.
+"""Makes ``gymnasium.make("tiltyard/Code-v0")`` work, without loading the environment before it is made.
 
-Gymnasium calls ``register`` by its entry point while it is itself being imported: so nothing here may need the rest of
-Gymnasium, or of this package.
+Gymnasium 1.x knows an environment when the package that has it was imported: ``import tiltyard`` after ``gymnasium``,
+``import tiltyard.env`` at any time, or ``gymnasium.make("tiltyard.env:tiltyard/Code-v0")``.
 """
 
 from __future__ import annotations
