@@ -32,14 +32,16 @@ from tiltyard.errors import ArenaError
 START_S = 60.0
 OPEN_S = 60.0
 END_S = 15.0
+STALLS = 4
+"""How many more cells a server makes ready to hold at a time."""
 
-_USUAL = """abc array ast asyncio base64 bisect bz2 calendar cmath collections collections.abc contextlib contextvars
-copy csv dataclasses datetime decimal difflib enum fnmatch fractions functools gc glob hashlib heapq importlib.util
-inspect io itertools json keyword linecache logging math numbers operator os pathlib pickle platform pprint queue random
-re reprlib resource select shlex shutil signal socket sqlite3 statistics string struct subprocess sys tempfile textwrap
-threading time timeit traceback types typing unicodedata unittest unittest.mock uuid warnings weakref zlib"""
+_USUAL = """abc array ast base64 bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime
+decimal enum fractions functools gc hashlib heapq importlib.util inspect io itertools json keyword linecache math
+numbers operator os random re reprlib resource select signal socket statistics string struct sys tempfile textwrap
+threading time traceback types typing unittest warnings weakref zlib"""
 PRELOAD: tuple[str, ...] = tuple(_USUAL.split())
-"""Modules of the standard library that every run finds loaded; those that an interpreter lacks are left out."""
+"""Modules of the standard library that every run finds loaded; those that an interpreter lacks are left out. Each costs
+every fork a little: asyncio and unittest.mock alone would double the price of a cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,22 @@ _table: dict[_Key, tuple[_Server, int]] = {}
 _table_lock = threading.Lock()
 
 
+_sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+"""Those of servers and stalls, which a forked child must not keep open."""
+
+
+def _known(sock: socket.socket) -> socket.socket:
+    _sockets.add(sock)
+    return sock
+
+
 def _after_fork() -> None:
     """A child has nothing of its parent's servers: not their sockets, nor a lock that somebody held."""
     global _table_lock
     _table_lock = threading.Lock()
+    for sock in list(_sockets):
+        sock.close()
+    _sockets.clear()
     for server, _ in _table.values():
         server.disown()
     _table.clear()
@@ -213,7 +227,8 @@ class _Server:
         if (reason := lock.supported()) is not None:
             raise ArenaError(reason)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control = ours
+        self._control = _known(ours)
+        self._idle: list[socket.socket] = []
         try:
             with theirs:
                 self._process = _spawn(key, theirs.fileno())
@@ -221,7 +236,7 @@ class _Server:
         except BaseException:
             ours.close()
             raise
-        self._end = weakref.finalize(self, _stop, self._control, self._process, self.owner)
+        self._end = weakref.finalize(self, _stop, self._control, self._idle, self._process, self.owner)
 
     def _come_up(self) -> None:
         key = self.key
@@ -262,37 +277,67 @@ class _Server:
         ours, theirs = socket_pair()
         try:
             with theirs:
-                try:
-                    with self._lock:
-                        socket.send_fds(self._control, [json.dumps(caps).encode()], [theirs.fileno()])
-                except OSError as error:
-                    self.stop()
-                    raise _ServerLost(error.strerror or str(error)) from None
-            return ours, self._wait_for_keeper(ours)
+                stall = self._ask_a_stall(json.dumps(caps).encode(), theirs.fileno())
+            return ours, self._wait_for_keeper(ours, stall)
         except BaseException:
             ours.close()
             raise
 
-    def _wait_for_keeper(self, sock: socket.socket) -> Callable[[], None]:
+    def _ask_a_stall(self, packet: bytes, fd: int) -> socket.socket:
+        while True:
+            stall = self._take_stall()
+            try:
+                socket.send_fds(stall, [packet], [fd])
+                return stall
+            except OSError:
+                stall.close()  # somebody killed it; the next one may do
+                if self._gone(0.0):
+                    raise _ServerLost("the fork server is dead") from None
+
+    def _take_stall(self) -> socket.socket:
+        with self._lock:
+            if not self._idle:
+                self._more_stalls()
+            return self._idle.pop()
+
+    def _more_stalls(self) -> None:
+        try:
+            self._control.send(json.dumps({"stalls": STALLS}).encode())
+            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, STALLS, socket.MSG_CMSG_CLOEXEC)
+        except OSError as error:
+            self.stop()
+            raise _ServerLost(error.strerror or str(error)) from None
+        if not data:
+            self.stop()
+            raise _ServerLost("the fork server is dead")
+        self._idle.extend(_known(socket.socket(fileno=fd)) for fd in fds)
+        if not fds:
+            reason = str(json.loads(data).get("error", "no reason given"))[:2000]
+            raise ArenaError(f"a cell can't be made: {reason}")
+
+    def _wait_for_keeper(self, sock: socket.socket, stall: socket.socket) -> Callable[[], None]:
         try:
             deadline = time.monotonic() + OPEN_S
             answer, _, fds = wire.receive(sock, deadline=deadline, max_block=0, take_fds=True)
-        except wire.Closed as error:
-            if self._gone():
-                raise _ServerLost(str(error)) from None
-            raise ArenaError("a cell's keeper died before it was ready") from None
         except wire.WireError as error:
-            raise ArenaError(f"a cell can't be made: {error}") from None
+            stall.close()  # it may be in any state: it ends, and with it what it has made
+            if isinstance(error, wire.Closed) and self._gone(0.2):
+                raise _ServerLost(str(error)) from None
+            raise ArenaError(f"a cell's keeper did not come up: {error}") from None
+        except BaseException:
+            stall.close()
+            raise
         if "ready" not in answer or len(fds) != 1:
             for fd in fds:
                 os.close(fd)
+            self._idle.append(stall)
             raise ArenaError(f"a cell can't be made: {str(answer.get('text', 'no reason given'))[:2000]}")
-        return _burial(fds[0])
+        return _burial(fds[0], stall, self._idle)
 
-    def _gone(self) -> bool:
+    def _gone(self, within_s: float) -> bool:
         """Whether the server is dead, or just now dying."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.2)
+            self._process.wait(within_s)
         return not self.alive
 
     def stop(self) -> None:
@@ -301,7 +346,6 @@ class _Server:
     def disown(self) -> None:
         """In a forked child of the owner: it is not ours to end."""
         self._end.detach()
-        self._control.close()
         self._process.returncode = 0  # or it would be waited for
 
 
@@ -342,13 +386,17 @@ def _last_words(process: subprocess.Popen[bytes]) -> str:
     return said.decode("utf-8", "replace").strip()
 
 
-def _stop(control: socket.socket, process: subprocess.Popen[bytes], owner: int) -> None:
+def _stop(
+    control: socket.socket, idle: list[socket.socket], process: subprocess.Popen[bytes], owner: int
+) -> None:
     """End a server, and with it all its cells: when its socket closes it ends by itself."""
     if os.getpid() != owner:
         return
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
     control.close()
+    while idle:
+        idle.pop().close()
     try:
         process.wait(END_S)
     except subprocess.TimeoutExpired:
@@ -356,16 +404,20 @@ def _stop(control: socket.socket, process: subprocess.Popen[bytes], owner: int) 
         process.wait()
 
 
-def _burial(pidfd: int) -> Callable[[], None]:
-    """What kills a keeper and returns when the kernel has taken down all that was in its cell."""
+def _burial(pidfd: int, stall: socket.socket, idle: list[socket.socket]) -> Callable[[], None]:
+    """What kills a keeper, returns when the kernel has taken down all that was in its cell, and hands the stall on."""
 
     def bury() -> None:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        poll.poll(END_S * 1000)
+        dead = poll.poll(END_S * 1000)
         os.close(pidfd)
+        if dead:
+            idle.append(stall)
+        else:
+            stall.close()
 
     return bury
 

@@ -50,12 +50,14 @@ class Locks:
         self.two_ids = two_ids
 
 
-def live(sock: socket.socket, locks: Locks, caps: Mapping[str, Any], entries: Sequence[int]) -> None:
-    """Be the keeper of a cell with these caps (see ``CellLimits``) until its owner is gone. ``entries`` are the doors
-    of its control groups."""
+def live(fd: int, locks: Locks, caps: Mapping[str, Any], *, grouped: bool) -> None:
+    """Be the keeper of a cell with these caps (see ``CellLimits``), whose owner is at the other end of ``fd``, until
+    the owner is gone. ``grouped``: the cell is in control groups."""
+    sock = socket.socket(fileno=_high(fd))
+    lock.close_others([0, 1, 2, sock.fileno()])
     try:
         folder, landlock = _settle(locks, caps)
-        starter = ForkStarter(folder, locks, landlock, entries)
+        starter = ForkStarter(folder, locks, landlock, grouped=grouped)
         wire.send(sock, {"ready": True}, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
     except OSError as error:
         refuse(sock, error)
@@ -71,18 +73,6 @@ def refuse(sock: socket.socket, error: OSError) -> None:
         pass
 
 
-def take_over(fd: int, entries: Sequence[int]) -> tuple[socket.socket, list[int]]:
-    """Close every descriptor that was the server's but these; the cell's socket, and the doors of its group, anew."""
-    first = wire.MAX_FDS + 16
-    wanted = (fd, *entries)
-    moved = [fcntl.fcntl(at, fcntl.F_DUPFD_CLOEXEC, first + len(wanted)) for at in wanted]
-    for n, at in enumerate(moved):
-        os.dup2(at, first + n, inheritable=False)
-    lock.close_from(first + len(moved))
-    os.closerange(3, first)
-    return socket.socket(fileno=first), list(range(first + 1, first + len(moved)))
-
-
 def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:
     """Everything up to the last lock of the keeper. Returns descriptors: of the workspace, and Landlock's or -1."""
     lock.set_name("tiltyard-keeper")
@@ -91,9 +81,10 @@ def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:
         os.setresgid(KEEPER, KEEPER, KEEPER)
         os.setresuid(KEEPER, KEEPER, KEEPER)
     _mount(locks, caps)
-    lock.set_dumpable(False)
     lock.set_file_owner(PLAYER, PLAYER)
     lock.set_capabilities(_KEPT)
+    lock.set_dumpable(False)
+    lock.die_with_parent()  # here, for a change of ids undoes it
     lock.no_new_privileges()
     locks.filter.install()
     for what, most in (
@@ -128,6 +119,7 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
         if locks.two_ids:
             os.chown(inner, PLAYER, PLAYER)
         lock.mount(inner, path, None, lock.BIND)
+    lock.mount("/empty", root.CELL, None, lock.BIND)  # one way to each folder
     if locks.has_proc:
         flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
         try:
@@ -142,11 +134,11 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
 class ForkStarter:
     """Begins runs by forking the keeper. See ``run.Starter``."""
 
-    def __init__(self, workspace: int, locks: Locks, landlock: int, entries: Sequence[int]) -> None:
+    def __init__(self, workspace: int, locks: Locks, landlock: int, *, grouped: bool) -> None:
         self.workspace = workspace
         self.locks = locks
         self.landlock = landlock
-        self.entries = entries
+        self.grouped = grouped
 
     def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
         told, tell = os.pipe()
@@ -174,7 +166,7 @@ class ForkStarter:
             self._become_player(job, stdio, fds)
             os.dup2(tell, 3 + len(fds), inheritable=False)
             tell = 3 + len(fds)
-            lock.close_from(tell + 1)
+            lock.close_others(range(tell + 1))
             if job.kind == "command":
                 step = "exec"
                 os.execvpe(job.rest[0], job.rest, job.env)
@@ -189,8 +181,6 @@ class ForkStarter:
 
     def _become_player(self, job: Job, stdio: Sequence[int], fds: Sequence[int]) -> None:
         """From the keeper's rights to none. Nothing after this can be undone from inside."""
-        for door in self.entries:
-            os.write(door, b"0")
         _kill_me_first()
         run.settle(self.workspace, stdio, fds)
         lock.set_name("python3")
@@ -210,7 +200,7 @@ class ForkStarter:
 
     def excess(self, job: Job) -> str | None:
         """The kernel holds the caps; but without a control group nothing adds a cell's memory up."""
-        if self.entries or job.memory_bytes is None:
+        if self.grouped or job.memory_bytes is None:
             return None
         if procs.tasks_and_memory(procs.descendants(), job.memory_bytes)[1] > job.memory_bytes:
             return f"more than {job.memory_bytes} bytes of memory"

@@ -216,20 +216,30 @@ class Home:
 
 
 class Group:
-    """The group of one cell, in every place of a home: capped by :meth:`cap`, entered by who writes "0" to each of ``entries``.
+    """The group of one cell, in every place of a home: capped by :meth:`cap`, entered by :meth:`enter`.
 
     Kept and used again by the next cell: making one costs more than setting its caps.
     """
 
     def __init__(self, home: Home, name: str) -> None:
         self._fds: list[tuple[int, Place]] = []
-        self.entries: list[int] = []
+        self._doors: list[int] = []
         self._caps: tuple[int, int] | None = None
         for fd, place in zip(home.fds, home.places, strict=True):
             os.mkdir(name, dir_fd=fd)
             own = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
             self._fds.append((own, place))
-            self.entries.append(os.open("cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=own))
+            self._doors.append(os.open("cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=own))
+
+    @property
+    def fds(self) -> list[int]:
+        """The descriptors that this object lives by."""
+        return [*(fd for fd, _ in self._fds), *self._doors]
+
+    def enter(self) -> None:
+        """Move the calling process, which must have one thread, into the group. What it forks is born there."""
+        for door in self._doors:
+            os.write(door, b"0")
 
     def cap(self, memory_bytes: int, processes: int) -> None:
         """Memory of everything in the group together (files in memory too, so add the disk's cap), and processes and

@@ -130,19 +130,28 @@ def fixed_addresses() -> None:
     _check(_libc.personality(_ulong(0x0040000)), "personality")
 
 
-def close_from(first: int) -> None:
-    """Close every descriptor from ``first`` on."""
+def close_others(kept: Iterable[int]) -> None:
+    """Close every descriptor of this process but these."""
+    first = 0
+    for fd in sorted(set(kept)):
+        if fd > first:
+            _close_range(first, fd - 1)
+        first = fd + 1
+    _close_range(first, 0xFFFFFFFF)
+
+
+def _close_range(first: int, last: int) -> None:
     try:
-        _call("close_range", ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
+        _call("close_range", ctypes.c_uint(first), ctypes.c_uint(last), ctypes.c_uint(0))
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-        for name in os.listdir("/proc/self/fd"):
-            if int(name) >= first:
+        for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
+            if first <= fd <= last:
                 try:
-                    os.close(int(name))
+                    os.close(fd)
                 except OSError:
-                    pass  # the listing's own descriptor
+                    pass  # the listing's own
 
 
 def pidfd_signal(pidfd: int, number: int) -> None:

@@ -1,9 +1,9 @@
 """The fork server: one single-threaded, warm process outside every cell, from which all cells of an owner are forked.
 
 It lives in namespaces of its own, on a root of its own (see ``root``), and answers packets of its owner on one
-SEQPACKET socket: each asks for a cell and carries the socket on which the owner will speak to that cell's keeper.
-Everything else passes between owner and keeper. It reads nothing that a player wrote, keeps nothing of one cell for
-the next but a number, a network namespace and a control group, and ends, with all cells, when its owner is gone.
+SEQPACKET socket, which ask for *stalls* (see ``stall``): forks of it, each of which holds what one cell at a time is
+given on loan, and clones it. Everything else passes between owner, stall and keeper. It reads nothing that a player
+wrote, and ends, with all stalls and cells, when its owner is gone.
 
 Being the first process of its pid namespace, it takes every process of every cell with it, by whatever end.
 """
@@ -23,16 +23,16 @@ import signal
 import socket
 import sys
 
-from . import cell, cgroup, lock, root
+from . import cell, cgroup, lock, root, stall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
 HOSTNAME = "cell"
 MAX_PACKET = 1 << 16
-_CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS
+MOST_STALLS = 1024
 
 
 def say(control: socket.socket, what: Mapping[str, Any]) -> None:
@@ -123,18 +123,8 @@ def _forget_origin() -> None:
     lock.overwrite_arguments(b"python3")
 
 
-class _Slot:
-    """What a cell is given on loan: ids, an empty network, a control group."""
-
-    def __init__(self, number: int, home: cgroup.Home | None, ids: Sequence[int]) -> None:
-        self.ids = (ids[2 * number], ids[2 * number + 1]) if ids else None
-        lock.unshare(lock.NEWNET)
-        self.network = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        self.group = cgroup.Group(home, f"cell-{number}") if home is not None else None
-
-
 class Server:
-    """The loop, and the table of cells."""
+    """The loop, and the numbers of stalls that live."""
 
     def __init__(
         self, control: socket.socket, home: cgroup.Home | None, locks: cell.Locks, ids: Sequence[int]
@@ -143,9 +133,10 @@ class Server:
         self.home = home
         self.locks = locks
         self.ids = ids
-        self.free: list[_Slot] = []
-        self.made = 0
-        self.cells: dict[int, tuple[int, _Slot]] = {}
+        self.most = len(ids) // 2 if ids else MOST_STALLS
+        self.groups: dict[int, cgroup.Group] = {}
+        self.stalls: dict[int, tuple[int, int]] = {}
+        """By pidfd: pid and number."""
         self.poll = select.epoll()
 
     def serve(self) -> None:
@@ -158,94 +149,53 @@ class Server:
                     return
 
     def _request(self) -> bool:
-        """One packet; False when the owner is gone."""
-        data, fds, _, _ = socket.recv_fds(self.control, MAX_PACKET, 4, socket.MSG_CMSG_CLOEXEC)
+        """One packet, which asks for stalls; False when the owner is gone."""
+        data = self.control.recv(MAX_PACKET)
         if not data:
             return False
+        fds: list[int] = []
+        answer: dict[str, Any] = {}
         try:
-            if len(fds) == 1:
-                self._open(json.loads(data), fds[0])
+            for _ in range(json.loads(data)["stalls"]):
+                fds.append(self._stall())
+        except OSError as error:
+            answer = {"error": f"{error.strerror or error}"}
+        try:
+            socket.send_fds(self.control, [json.dumps(answer).encode()], fds)
+        except OSError:
+            return False
         finally:
             for fd in fds:
                 os.close(fd)
         return True
 
-    def _open(self, caps: Mapping[str, Any], fd: int) -> None:
-        try:
-            slot = self.free.pop() if self.free else self._new_slot()
-        except OSError as error:
-            self._refuse(fd, error)
-            return
-        try:
-            if slot.group is not None:
-                slot.group.cap(caps["memory_bytes"] + caps["disk_bytes"], caps["processes"])
-            lock.setns(slot.network, lock.NEWNET)
-            pid = self._clone(caps, fd, slot)
-            pidfd = os.pidfd_open(pid)
-        except OSError as error:
-            self.free.append(slot)
-            self._refuse(fd, error)
-            return
-        self.cells[pidfd] = (pid, slot)
-        self.poll.register(pidfd, select.EPOLLIN)
-
-    def _new_slot(self) -> _Slot:
-        if self.ids and 2 * self.made + 2 > len(self.ids):
-            raise OSError(0, f"{self.made} cells are open, and a server has user ids for no more")
-        slot = _Slot(self.made, self.home, self.ids)
-        self.made += 1
-        return slot
-
-    def _clone(self, caps: Mapping[str, Any], fd: int, slot: _Slot) -> int:
-        wait, go = os.pipe()
-        try:
-            pid = lock.clone(_CELL)
+    def _stall(self) -> int:
+        """Fork a stall; the descriptor of the socket on which it is asked for cells."""
+        used = {number for _, number in self.stalls.values()}
+        number = next(n for n in range(self.most + 1) if n not in used)
+        if number == self.most:
+            raise OSError(0, f"{self.most} cells are open, and one server can hold no more")
+        if self.home is not None and number not in self.groups:
+            self.groups[number] = cgroup.Group(self.home, f"cell-{number}")
+        ids = (self.ids[2 * number], self.ids[2 * number + 1]) if self.ids else None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            pid = lock.fork()
             if pid == 0:
-                self._child(caps, fd, slot, wait)
-            try:
-                self._map(pid, slot)
-            except OSError:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                raise
-            os.write(go, b"!")
-            return pid
-        finally:
-            os.close(wait)
-            os.close(go)
-
-    def _map(self, pid: int, slot: _Slot) -> None:
-        """The ids of a cell: its own two, or the one that this user has."""
-        if slot.ids is not None:
-            text = f"{cell.KEEPER} {slot.ids[0]} 1\n{cell.PLAYER} {slot.ids[1]} 1\n".encode()
-        else:
-            text = f"{cell.PLAYER} 0 1\n".encode()
-        for name in ("uid_map", "gid_map"):
-            at = os.open(f"/proc/{pid}/{name}", os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.write(at, text)
-            finally:
-                os.close(at)
-
-    def _child(self, caps: Mapping[str, Any], fd: int, slot: _Slot, wait: int) -> NoReturn:
-        try:
-            if os.read(wait, 1):
-                doors = slot.group.entries if slot.group is not None else ()
-                sock, doors = cell.take_over(fd, doors)
-                cell.live(sock, self.locks, caps, doors)
-        finally:
-            os._exit(0)
-
-    def _refuse(self, fd: int, error: OSError) -> None:
-        try:
-            with socket.socket(fileno=os.dup(fd)) as sock:
-                cell.refuse(sock, error)
-        except OSError:
-            pass
+                stall.live(ours, self.locks, ids, self.groups.get(number))
+            pidfd = os.pidfd_open(pid)
+            self.stalls[pidfd] = (pid, number)
+            self.poll.register(pidfd, select.EPOLLIN)
+            ours.close()
+            return theirs.detach()
 
     def _bury(self, pidfd: int) -> None:
-        pid, slot = self.cells.pop(pidfd)
+        """A stall has ended. Its keeper, if it had one, was killed with it and is now a child of this process."""
+        self.stalls.pop(pidfd)
         self.poll.unregister(pidfd)
         os.close(pidfd)
-        os.waitpid(pid, 0)
-        self.free.append(slot)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
