@@ -1,0 +1,9 @@
+def raises(kind, function, *args, **kwargs):
+    """Whether the call raises an exception of this kind."""
+    try:
+        function(*args, **kwargs)
+    except kind:
+        return True
+    except Exception:
+        return False
+    return False
