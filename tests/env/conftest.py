@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +14,7 @@ from tiltyard.env import CodeEnv
 
 @pytest.fixture(scope="session")
 def wall() -> Iterator[Wall]:
-    made = make_wall("auto")
+    made = make_wall(os.environ.get("TILTYARD_TEST_WALL", "auto"))
     yield made
     made.close()
 
