@@ -209,6 +209,8 @@ def tasks(
 
     Example: `tiltyard tasks builtin --tag bugfix`
     """
+    from rich.markup import escape
+
     from tiltyard.pool import summary
 
     chosen = _pool(pool, task, tag, tasks_from)
@@ -216,11 +218,10 @@ def tasks(
     if as_json:
         _json(facts)
         return
-    table = _table("task", "grading", "hidden", "visible", "tags")
-    for one in chosen:
-        table.add_row(
-            one.id, one.grading, str(len(one.hidden)), str(len(one.visible)), ", ".join(one.metadata.tags)
-        )
+    table = _table("task", "grading", "hidden", "visible", "tags", "title")
+    for one in facts:
+        row = (one["id"], one["grading"], str(one["hidden"]), str(one["visible"]), ", ".join(one["tags"]))
+        table.add_row(*map(escape, (*row, one["title"])))
     _print(table)
     _print(f"{len(chosen)} tasks in {chosen.name}, version {chosen.version}, digest {chosen.digest[:12]}")
 
@@ -238,11 +239,11 @@ def show(
     """
     from tiltyard.pool import describe
 
-    one = _pool(pool, None, None, None)[task]
+    facts = describe(_pool(pool, None, None, None)[task], hidden=hidden)
     if as_json:
-        _json(describe(one, hidden=hidden))
+        _json(facts)
     else:
-        _show_task(one, hidden)
+        _print(_described(facts))
 
 
 @app.command()
@@ -458,11 +459,29 @@ def _show_validation(report: ValidationReport) -> None:
     _say(f"{len(report.tasks)} tasks in {report.seconds:.1f} s, {report.resumed} of them known from before")
 
 
-def _show_task(task: Any, hidden: bool) -> None:
-    from tiltyard.pool import describe
-
-    facts = describe(task, hidden=hidden)
-    _print(facts if isinstance(facts, str) else json.dumps(facts, indent=2, ensure_ascii=False))
+def _described(facts: dict[str, Any]) -> str:
+    """A task for people to read."""
+    meta = facts["metadata"]
+    said = [f"{key}: {meta[key]}" for key in ("source", "created", "difficulty", "license") if meta[key]]
+    head = [f"{facts['id']} ({facts['grading']}, reward {facts['reward']})", *said]
+    parts = ["\n".join(head), facts["prompt"].strip("\n")]
+    for title in ("start", "reference"):
+        for path, text in facts.get(title, {}).items():
+            note = ", protected" if title == "start" and path in facts["protected"] else ""
+            body = text if isinstance(text, str) else f"({text['bytes']} bytes)"
+            parts.append(f"--- {title}: {path}{note}\n" + body.rstrip("\n"))
+    for title in ("visible", "hidden"):
+        tests = facts[title]
+        if isinstance(tests, int):
+            parts.append(f"--- {tests} hidden tests")
+            continue
+        for test in tests:
+            rest = {key: value for key, value in test.items() if key not in ("id", "code") and value}
+            parts.append(
+                f"--- {title} test {test['id']}\n" + (test.get("code") or json.dumps(rest)).strip("\n")
+            )
+    limits = ", ".join(f"{name} {value}" for name, value in facts["limits"].items())
+    return "\n\n".join([*parts, f"--- limits\n{limits}"])
 
 
 def _ending(record: Any) -> str:
