@@ -15,21 +15,21 @@ def test_default_then_set():
 def test_value_none_is_a_value():
     settings = Settings({"k": None})
     assert settings.get("k", "x") is None
-    assert ("k" in settings) is True
+    assert settings.has("k") is True
 
 
-def test_contains_does_not_spoil_get():
+def test_has_does_not_spoil_get():
     settings = Settings({"a": 1})
-    assert ("b" in settings) is False
+    assert settings.has("b") is False
     assert settings.get("b", 5) == 5
-    assert ("b" in settings) is False
-    assert ("a" in settings) is True
+    assert settings.has("b") is False
+    assert settings.has("a") is True
 
 
 def test_get_with_default_does_not_make_a_key():
     settings = Settings()
     settings.get("b", 5)
-    assert ("b" in settings) is False
+    assert settings.has("b") is False
 
 
 def test_unset_in_a_single_layer():
@@ -37,7 +37,7 @@ def test_unset_in_a_single_layer():
     assert settings.get("a") == 1
     settings.unset("a")
     assert settings.get("a") is None
-    assert ("a" in settings) is False
+    assert settings.has("a") is False
 
 
 def test_unset_only_looks_at_the_top():

@@ -35,7 +35,7 @@ class Settings:
             self._found[key] = value
         return self._found[key]
 
-    def __contains__(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
         """Whether any layer has the key."""
         return self.get(key, _MISSING) is not _MISSING
 

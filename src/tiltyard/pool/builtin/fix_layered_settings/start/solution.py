@@ -33,7 +33,7 @@ class Settings:
             self._found[key] = default if value is _MISSING else value
         return self._found[key]
 
-    def __contains__(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
         """Whether any layer has the key."""
         return self.get(key, _MISSING) is not _MISSING
 
