@@ -162,7 +162,10 @@ def parse(model: type[M], data: object, where: str, problems: list[Problem]) -> 
                 problems.append(Problem(where, dotted(loc), "an unknown key", f"only known keys{hint}"))
             else:
                 found = "nothing" if kind == "missing" else short(item["input"])
-                problems.append(Problem(where, dotted(loc), found, _EXPECTED.get(kind, item["msg"])))
+                expected = _EXPECTED.get(kind, item["msg"])
+                if loc and loc[0] in ("visible", "hidden") and kind.startswith("model"):
+                    expected = "Python as text, or a table with 'code' (or stdin and stdout)"
+                problems.append(Problem(where, dotted(loc), found, expected))
         return None
 
 

@@ -123,7 +123,7 @@ def short(value: object, limit: int = 60) -> str:
         return "null"
     text = repr(value) if isinstance(value, (str, int, float, bool)) else ""
     if isinstance(value, (list, tuple, dict, set)):
-        return f"a {kind} of {len(value)}"
+        return f"{'an' if kind == 'object' else 'a'} {kind} of {len(value)}"
     if len(text) > limit:
         text = text[: limit - 1] + "…"
     return f"{text} ({kind})" if text else f"a {type(value).__name__}"
