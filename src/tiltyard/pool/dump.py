@@ -171,6 +171,8 @@ def _test(test: Test, default_id: str, whole: bool = False) -> Any:
     }
     if set(out) == {"code"} and test.id == default_id and not whole:
         return test.code
+    if whole and not test.code:  # A folder has defaults of its own for these.
+        out |= {"match": test.match, "tolerance": test.tolerance}
     if "args" in out:
         out["args"] = list(out["args"])
     return {"id": test.id, **out} if whole or test.id != default_id else out

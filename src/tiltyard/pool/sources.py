@@ -182,6 +182,8 @@ def _expression(source: str, entry: str) -> ast.expr | None:
         body = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         return None
+    if not isinstance(body, (ast.Call, ast.Subscript, ast.BinOp)):
+        return None  # "assert f(1), f(2) == (3, 4)" and "assert f(1) == 2 == True" would say something else.
     called = {n.func.id for n in ast.walk(body) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     return body if entry in called and names_in(body) <= {entry, *dir(builtins)} else None
 
@@ -238,7 +240,7 @@ def without_numpy(source: str) -> str | None:
                 continue
             text = ast.unparse(ast.fix_missing_locations(node))
         first, last = node.lineno - 1, node.end_lineno or node.lineno
-        lines[first:last] = [text] + [""] * (last - first - 1)
+        lines[first:last] = [text] + [""] * (last - first - 1 - text.count("\n"))
     return "\n".join(lines)
 
 
