@@ -92,6 +92,7 @@ class NamespaceWall:
                 sock, bury = self._server().open(caps)  # a new one
             except _ServerLost as error:
                 raise ArenaError(f"the fork server died twice in a row: {error}") from None
+        bury = _holding(self, bury)  # a cell keeps its wall, and so its server, alive
         cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
         with self._lock:
             self._cells.add(cell)
@@ -420,6 +421,14 @@ def _burial(pidfd: int, stall: socket.socket, idle: list[socket.socket]) -> Call
             stall.close()
 
     return bury
+
+
+def _holding(wall: NamespaceWall, bury: Callable[[], None]) -> Callable[[], None]:
+    def and_bury() -> None:
+        bury()
+        _ = wall
+
+    return and_bury
 
 
 # ---------------------------------------------------------------- can it be had here?

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any, NoReturn
 
+    from .cgroup import Group
     from .run import Job
 
 PLAYER = 1000
@@ -35,7 +36,9 @@ PLAYER = 1000
 KEEPER = 0
 """The keeper's, where the machine gives a second id to a cell; else it has the player's."""
 ANSWER_S = 30.0
-_KEPT = (lock.CAP_DAC_OVERRIDE, lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID)
+_NOT_PLAYERS = 2
+"""The stall and the keeper: they are in a cell's control group, and counted there."""
+_KEPT = (lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID)
 _WORKSPACE = root.WRITABLE[0]
 
 
@@ -50,19 +53,26 @@ class Locks:
         self.two_ids = two_ids
 
 
-def live(fd: int, locks: Locks, caps: Mapping[str, Any], *, grouped: bool) -> None:
+def live(fd: int, locks: Locks, caps: Mapping[str, Any], group: Group | None) -> None:
     """Be the keeper of a cell with these caps (see ``CellLimits``), whose owner is at the other end of ``fd``, until
-    the owner is gone. ``grouped``: the cell is in control groups."""
-    sock = socket.socket(fileno=_high(fd))
-    lock.close_others([0, 1, 2, sock.fileno()])
+    the owner is gone. ``group``: the control group that this process is in."""
+    lock.close_others([0, 1, 2, fd, *(group.fds if group is not None else ())])
+    sock = socket.socket(fileno=fd)
     try:
+        if group is not None:
+            cap_group(group, caps)
         folder, landlock = _settle(locks, caps)
-        starter = ForkStarter(folder, locks, landlock, grouped=grouped)
+        starter = ForkStarter(folder, locks, landlock, caps, group)
         wire.send(sock, {"ready": True}, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
     except OSError as error:
         refuse(sock, error)
         return
     keeper.serve(sock, _WORKSPACE, starter, own_disk=True)
+
+
+def cap_group(group: Group, caps: Mapping[str, Any]) -> None:
+    """Set a cell's caps on its control group. OSError if the kernel refuses."""
+    group.cap(caps["memory_bytes"] + caps["disk_bytes"], caps["processes"] + _NOT_PLAYERS)
 
 
 def refuse(sock: socket.socket, error: OSError) -> None:
@@ -134,13 +144,21 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
 class ForkStarter:
     """Begins runs by forking the keeper. See ``run.Starter``."""
 
-    def __init__(self, workspace: int, locks: Locks, landlock: int, *, grouped: bool) -> None:
+    def __init__(
+        self, workspace: int, locks: Locks, landlock: int, caps: Mapping[str, Any], group: Group | None
+    ) -> None:
         self.workspace = workspace
         self.locks = locks
         self.landlock = landlock
-        self.grouped = grouped
+        self.caps = dict(caps)
+        self.group = group
+        self.counted = group is not None and "memory" in group.controllers
 
     def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
+        if job.memory_bytes is not None and job.memory_bytes > self.caps["memory_bytes"]:
+            self.caps["memory_bytes"] = job.memory_bytes
+            if self.group is not None:
+                cap_group(self.group, self.caps)
         told, tell = os.pipe()
         try:
             pid = lock.fork()
@@ -162,11 +180,11 @@ class ForkStarter:
         step = "set up"
         me = os.getpid()
         try:
-            tell = fcntl.fcntl(tell, fcntl.F_DUPFD_CLOEXEC, len(fds) + 64)
-            self._become_player(job, stdio, fds)
-            os.dup2(tell, 3 + len(fds), inheritable=False)
-            tell = 3 + len(fds)
-            lock.close_others(range(tell + 1))
+            tell = _high(tell)
+            run.settle(self.workspace, stdio, fds)
+            lock.close_others([*range(3 + len(fds)), tell, self.landlock])
+            lock.set_name("python3")
+            self._become_player(job)
             if job.kind == "command":
                 step = "exec"
                 os.execvpe(job.rest[0], job.rest, job.env)
@@ -179,28 +197,26 @@ class ForkStarter:
         finally:
             os._exit(127 if os.getpid() == me else 1)
 
-    def _become_player(self, job: Job, stdio: Sequence[int], fds: Sequence[int]) -> None:
-        """From the keeper's rights to none. Nothing after this can be undone from inside."""
-        _kill_me_first()
-        run.settle(self.workspace, stdio, fds)
-        lock.set_name("python3")
+    def _become_player(self, job: Job) -> None:
+        """From the keeper's rights to none. Nothing of this can be undone from inside. Other processes of the player
+        can look into this one from the moment that it is dumpable: what is the keeper's must be gone by then."""
         run.limit(job)
         if job.processes is not None:
-            most = job.processes + (
-                0 if self.locks.two_ids else 1
-            )  # the keeper has the same id, and is counted
+            most = job.processes + (0 if self.locks.two_ids else 1)  # the keeper has the same id, and is counted
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         if self.locks.two_ids:
             os.setresgid(PLAYER, PLAYER, PLAYER)
             os.setresuid(PLAYER, PLAYER, PLAYER)
         lock.set_capabilities(())
+        lock.set_dumpable(True)
+        _kill_me_first()
         if self.landlock >= 0:
             lock.landlock_restrict(self.landlock)
-        lock.set_dumpable(True)
+            os.close(self.landlock)
 
     def excess(self, job: Job) -> str | None:
         """The kernel holds the caps; but without a control group nothing adds a cell's memory up."""
-        if self.grouped or job.memory_bytes is None:
+        if self.counted or job.memory_bytes is None:
             return None
         if procs.tasks_and_memory(procs.descendants(), job.memory_bytes)[1] > job.memory_bytes:
             return f"more than {job.memory_bytes} bytes of memory"
@@ -228,7 +244,7 @@ def _kill_me_first() -> None:
     """When memory runs out, a run goes before anything else of this machine does."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
-    except OSError:
+    except FileNotFoundError:
         return  # no /proc in this cell
     try:
         os.write(fd, b"1000")

@@ -218,23 +218,27 @@ class Home:
 class Group:
     """The group of one cell, in every place of a home: capped by :meth:`cap`, entered by :meth:`enter`.
 
-    Kept and used again by the next cell: making one costs more than setting its caps.
+    It lives by descriptors alone, so that it can be used where the files can't be seen or opened any more. Kept and
+    used again by the next cell: making one costs more than setting its caps.
     """
 
     def __init__(self, home: Home, name: str) -> None:
-        self._fds: list[tuple[int, Place]] = []
         self._doors: list[int] = []
-        self._caps: tuple[int, int] | None = None
+        self._memory: list[int] = []
+        self._pids: list[int] = []
+        self.controllers = home.controllers
         for fd, place in zip(home.fds, home.places, strict=True):
             os.mkdir(name, dir_fd=fd)
-            own = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
-            self._fds.append((own, place))
-            self._doors.append(os.open("cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=own))
+            self._doors.append(os.open(f"{name}/cgroup.procs", _KNOB, dir_fd=fd))
+            if "memory" in place.controllers:
+                self._memory = _memory_knobs(fd, name, place.version)
+            if "pids" in place.controllers:
+                self._pids = [os.open(f"{name}/pids.max", _KNOB, dir_fd=fd)]
 
     @property
     def fds(self) -> list[int]:
         """The descriptors that this object lives by."""
-        return [*(fd for fd, _ in self._fds), *self._doors]
+        return [*self._doors, *self._memory, *self._pids]
 
     def enter(self) -> None:
         """Move the calling process, which must have one thread, into the group. What it forks is born there."""
@@ -244,43 +248,36 @@ class Group:
     def cap(self, memory_bytes: int, processes: int) -> None:
         """Memory of everything in the group together (files in memory too, so add the disk's cap), and processes and
         threads. OSError if the kernel refuses."""
-        if self._caps == (memory_bytes, processes):
-            return
-        self._caps = None
-        for fd, place in self._fds:
-            for controller in place.controllers:
-                if controller == "memory":
-                    _cap_memory(fd, place.version, memory_bytes + _SLACK)
-                elif controller == "pids":
-                    _write("pids.max", str(processes), fd)
-        self._caps = (memory_bytes, processes)
-
-
-def _cap_memory(fd: int, version: int, most: int) -> None:
-    if version == 2:
-        _write("memory.max", str(most), fd)
+        most = f"{memory_bytes + _SLACK}".encode()
         try:
-            _write("memory.swap.max", "0", fd)
-        except FileNotFoundError:
-            pass  # the kernel has no swap accounting
-        return
-    with_swap = "memory.memsw.limit_in_bytes"
-    steps = ["memory.limit_in_bytes", with_swap]
-    for _ in range(2):  # one may not be above the other: which has to go first depends on what was there
-        try:
-            for step in steps:
-                try:
-                    _write(step, str(most), fd)
-                except FileNotFoundError:
-                    if step != with_swap:
-                        raise
-            return
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.EBUSY):
+            for knob in self._memory:
+                os.write(knob, most)
+        except OSError as error:  # memory may not be above memory and swap: which goes first depends on what was
+            if error.errno != errno.EINVAL:
                 raise
-            trouble = error
-            steps.reverse()
-    raise trouble
+            for knob in reversed(self._memory):
+                os.write(knob, most)
+        for knob in self._pids:
+            os.write(knob, f"{processes}".encode())
+
+
+_KNOB = os.O_WRONLY | os.O_CLOEXEC
+
+
+def _memory_knobs(fd: int, name: str, version: int) -> list[int]:
+    """Descriptors to write a cap on memory to. Swap is capped with it, or not to be had at all."""
+    if version == 2:
+        try:
+            _write(f"{name}/memory.swap.max", "0", fd)
+        except FileNotFoundError:
+            pass  # the kernel does not count swap
+        return [os.open(f"{name}/memory.max", _KNOB, dir_fd=fd)]
+    knobs = [os.open(f"{name}/memory.limit_in_bytes", _KNOB, dir_fd=fd)]
+    try:
+        knobs.append(os.open(f"{name}/memory.memsw.limit_in_bytes", _KNOB, dir_fd=fd))
+    except FileNotFoundError:
+        pass
+    return knobs
 
 
 # ---------------------------------------------------------------- what a killed arena left

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .cgroup import Group
 
 MAX_PACKET = 1 << 16
-_NOT_PLAYERS = 2
-"""The stall and the keeper, which are in the group and counted there."""
 _CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS
 
 
@@ -80,8 +78,6 @@ class Stall:
     def _clone(self, caps: Mapping[str, Any], fd: int) -> int:
         if self.trouble is not None:
             raise self.trouble
-        if self.group is not None:
-            self.group.cap(caps["memory_bytes"] + caps["disk_bytes"], caps["processes"] + _NOT_PLAYERS)
         wait, go = os.pipe()
         try:
             pid = lock.clone(_CELL)
@@ -102,7 +98,7 @@ class Stall:
     def _child(self, caps: Mapping[str, Any], fd: int, wait: int) -> NoReturn:
         try:
             if os.read(wait, 1):
-                cell.live(fd, self.locks, caps, grouped=self.group is not None)
+                cell.live(fd, self.locks, caps, self.group)
         finally:
             os._exit(0)
 
