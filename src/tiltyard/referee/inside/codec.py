@@ -82,7 +82,7 @@ BUILTIN_NAMES: dict[int, str] = {
 class Objects(Protocol):
     """What stays where it is: the rest of the conversation, seen from the codec."""
 
-    def export(self, value: Any, as_key: bool) -> list[Any]: ...
+    def export(self, value: Any, as_key: bool) -> list[Any] | None: ...
 
     def adopt(self, item: list[Any]) -> Any: ...
 
@@ -170,8 +170,8 @@ class Codec:
             "De": lambda x: decimal.Decimal(_is(x[1], str)),
             "Fr": lambda x: fractions.Fraction(_is(self.dec(x[1]), int), _is(self.dec(x[2]), int)),
             "Da": lambda x: datetime.date(*x[1:4]),
-            "Dt": lambda x: datetime.datetime(*x[1:8], self.dec(x[9]), fold=x[8]),
-            "Ti": lambda x: datetime.time(*x[1:5], self.dec(x[6]), fold=x[5]),
+            "Dt": lambda x: datetime.datetime(*x[1:8], self.dec(x[9])).replace(fold=x[8]),
+            "Ti": lambda x: datetime.time(*x[1:5], self.dec(x[6])).replace(fold=x[5]),
             "Td": lambda x: datetime.timedelta(*(_is(y, int) for y in x[1:4])),
             "Tz": lambda x: datetime.timezone(self.dec(x[1]), *x[2:3]),
             "Zi": _dec_zone,
@@ -255,7 +255,7 @@ class Codec:
         out = ["d", known, name, *self.contents(value)]
         return [*out, self.enc(value.default_factory)] if isinstance(value, defaultdict) else out
 
-    def _enc_mappingproxy(self, value: Any, as_key: bool) -> list[Any]:
+    def _enc_mappingproxy(self, value: Any, as_key: bool) -> list[Any] | None:
         if type(value | {}) is not dict:
             return self.objects.export(value, as_key)
         return ["mp", self._items(value.keys(), True), self._items(value.values(), False)]
@@ -264,7 +264,7 @@ class Codec:
         offset, *name = value.__getinitargs__()  # type: ignore[attr-defined]
         return ["Tz", self.enc(offset), *name]
 
-    def _enc_rare(self, value: Any, as_key: bool) -> list[Any]:
+    def _enc_rare(self, value: Any, as_key: bool) -> list[Any] | None:
         kind = type(value)
         if (zoneinfo := sys.modules.get("zoneinfo")) is not None and kind is zoneinfo.ZoneInfo and value.key:
             return ["Zi", value.key]

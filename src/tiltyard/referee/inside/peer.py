@@ -364,8 +364,10 @@ class Peer:
 
     # ------------------------------------------------------------------ objects out
 
-    def export(self, value: Any, as_key: bool) -> list[Any]:
+    def export(self, value: Any, as_key: bool) -> list[Any] | None:
         """The item for what does not cross as data (``codec.Objects``)."""
+        if isinstance(value, types.TracebackType):
+            return None  # __exit__ gets one; nobody needs the frames of the other side
         if isinstance(value, proxy.Proxy) and value._tiltyard_peer is self:
             return ["m", value._tiltyard_number]
         if type(value) is proxy.MethodStub:
