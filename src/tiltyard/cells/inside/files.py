@@ -245,7 +245,7 @@ def _look(parent: int, name: bytes) -> os.stat_result:
 def _lift(parent: int, name: bytes) -> None:
     """Give the owner all rights on a file or folder, never through a link."""
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        found = os.fstat(parent) if name == b"." else os.stat(name, dir_fd=parent, follow_symlinks=False)
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             return
         mode = stat.S_IMODE(found.st_mode) | (0o700 if stat.S_ISDIR(found.st_mode) else 0o600)
