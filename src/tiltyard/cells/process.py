@@ -212,7 +212,9 @@ def _wait(keeper: subprocess.Popen[bytes]) -> int:
     else:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        ended = poll.poll(END_S * 1000)  # returns at once when it ends, where Popen.wait would sleep and look again
+        ended = poll.poll(
+            END_S * 1000
+        )  # returns at once when it ends, where Popen.wait would sleep and look again
         os.close(fd)
         if ended:
             return keeper.wait()

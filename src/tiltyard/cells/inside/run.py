@@ -35,6 +35,11 @@ if TYPE_CHECKING:
             ``reap`` collects what has ended; False: no child is left. Returns False if something won't die."""
 
 
+RESERVED = 8 << 30
+"""Address space that may be reserved beyond the memory: each thread reserves 72 to 136 MiB and touches little of it.
+RLIMIT_DATA counts what can be written and is private; memory that is shared is left to ``Starter.excess``."""
+
+
 class StartError(Exception):
     """The leader could not begin. ``players``: the command is at fault, not the machine."""
 
@@ -132,7 +137,8 @@ def limit(job: Job) -> None:
         (resource.RLIMIT_CPU, None if job.cpu_s is None else max(1, -int(-job.cpu_s // 1))),
         (resource.RLIMIT_FSIZE, job.file_bytes),
         (resource.RLIMIT_NOFILE, job.open_files),
-        (resource.RLIMIT_AS, job.memory_bytes),
+        (resource.RLIMIT_DATA, job.memory_bytes),
+        (resource.RLIMIT_AS, None if job.memory_bytes is None else job.memory_bytes + RESERVED),
     ]
     for what, value in caps:
         if value is None:
@@ -153,13 +159,13 @@ def limit(job: Job) -> None:
 class ProcessStarter:
     """Runs are fresh processes: a new interpreter, or a command, with rlimits.
 
-    ``python`` is the argv of an interpreter up to and without the arguments of ``boot.launch``. ``workspace`` is a
-    descriptor, ``watched`` one of the folder whose use of disk counts.
+    ``python`` is the argv of an interpreter up to and without the arguments of ``boot.launch``. ``watched`` is a
+    descriptor of the folder whose use of disk counts; ``workspace``, one of the folder in which runs begin.
     """
 
     DISK_PAUSE_S = 0.25
 
-    def __init__(self, python: Sequence[str], workspace: int, watched: int) -> None:
+    def __init__(self, python: Sequence[str], watched: int, workspace: int = -1) -> None:
         self.python = list(python)
         self.workspace = workspace
         self.watched = watched
@@ -214,8 +220,10 @@ class ProcessStarter:
     def excess(self, job: Job) -> str | None:
         if job.processes is not None or job.memory_bytes is not None:
             enough = job.memory_bytes if job.memory_bytes is not None else 1 << 62
-            tasks, memory = procs.tasks_and_memory(procs.descendants(), enough)
-            if job.processes is not None and tasks > job.processes:
+            most = job.processes if job.processes is not None else 1 << 30
+            below = procs.descendants(most=most)
+            tasks, memory = (len(below), 0) if len(below) > most else procs.tasks_and_memory(below, enough)
+            if tasks > most:
                 return f"more than {job.processes} processes and threads"
             if memory > enough:
                 return f"more than {enough} bytes of memory"
