@@ -200,9 +200,13 @@ class ForkStarter:
     def _become_player(self, job: Job) -> None:
         """From the keeper's rights to none. Nothing of this can be undone from inside. Other processes of the player
         can look into this one from the moment that it is dumpable: what is the keeper's must be gone by then."""
+        if self.group is not None and "cpu" in self.group.controllers:
+            os.nice(10)  # within the cell's own share: the keeper stays quick, however busy the player is
         run.limit(job)
         if job.processes is not None:
-            most = job.processes + (0 if self.locks.two_ids else 1)  # the keeper has the same id, and is counted
+            most = job.processes + (
+                0 if self.locks.two_ids else 1
+            )  # the keeper has the same id, and is counted
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         if self.locks.two_ids:
             os.setresgid(PLAYER, PLAYER, PLAYER)

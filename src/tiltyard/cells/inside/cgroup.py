@@ -252,7 +252,9 @@ class Group:
         try:
             for knob in self._memory:
                 os.write(knob, most)
-        except OSError as error:  # memory may not be above memory and swap: which goes first depends on what was
+        except (
+            OSError
+        ) as error:  # memory may not be above memory and swap: which goes first depends on what was
             if error.errno != errno.EINVAL:
                 raise
             for knob in reversed(self._memory):

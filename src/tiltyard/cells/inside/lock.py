@@ -71,9 +71,7 @@ def clone(flags: int) -> int:
     """
     address = _tid_address()
     if address:
-        flags |= (
-            0x01000000 | 0x00200000
-        )  # CHILD_SETTID, CHILD_CLEARTID: or abort() signals a thread of the parent
+        flags |= _CHILD_TID  # or abort() would signal a thread of the parent
     last = (0, address) if _MACHINE == "aarch64" else (address, 0)
     arguments = [_ulong(value) for value in (flags | signal.SIGCHLD, 0, 0, *last)]
     return _check(_libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments), "clone")
@@ -84,6 +82,7 @@ def fork() -> int:
     return _check(_libc.fork(), "fork")
 
 
+_CHILD_TID = 0x01000000 | 0x00200000  # CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID
 _tid_at: int | None = None
 
 
@@ -125,9 +124,17 @@ def overwrite_arguments(name: bytes) -> None:
         ctypes.memmove(start, name.ljust(end - start, b"\0")[: end - start - 1] + b"\0", end - start)
 
 
-def fixed_addresses() -> None:
-    """From the next exec on, no address space randomisation: the same layout in every run."""
-    _check(_libc.personality(_ulong(0x0040000)), "personality")
+def fixed_addresses() -> bool:
+    """From the next exec on, no address space randomisation: the same layout in every run. True if it is so already.
+    Raises OSError where it is not allowed."""
+    before = _check(_libc.personality(_ulong(0xFFFFFFFF)), "personality")
+    if before & _ADDR_NO_RANDOMIZE:
+        return True
+    _check(_libc.personality(_ulong(before | _ADDR_NO_RANDOMIZE)), "personality")
+    return False
+
+
+_ADDR_NO_RANDOMIZE = 0x0040000
 
 
 def close_others(kept: Iterable[int]) -> None:
@@ -316,6 +323,8 @@ _REFUSED_EVERYWHERE = (
     450,  # set_mempolicy_home_node
     *(459, 460, 461),  # lsm_*
 )
+_AUDIT_X86_64 = 0xC000003E
+_SCHED = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _NEWEST = 462  # mseal; what comes later is unknown here, and so refused
 
 _COMMON = {"close_range": 436, "mount_setattr": 442, "landlock_create": 444, "landlock_add": 445}
@@ -323,7 +332,7 @@ _COMMON |= {"landlock_restrict": 446}
 
 _ARCHES = {
     "x86_64": _Arch(
-        0xC000003E,
+        _AUDIT_X86_64,
         {"clone": 56, "pivot_root": 155, "seccomp": 317} | _COMMON,
         (
             *(101, 310, 311, 312),  # ptrace, process_vm_readv, process_vm_writev, kcmp
@@ -343,10 +352,17 @@ _ARCHES = {
             "clone": 56,
             "clone3": 435,
             "socket": 41,
+            "socketpair": 53,
             "prlimit64": 302,
             "personality": 135,
             "ioctl": 16,
-            "memfd": 319,
+            "memfd_create": 319,
+            "sched_setaffinity": 203,
+            "sched_setscheduler": 144,
+            "sched_setparam": 142,
+            "sched_setattr": 314,
+            "setpriority": 141,
+            "ioprio_set": 251,
         },
     ),
     "aarch64": _Arch(
@@ -370,10 +386,17 @@ _ARCHES = {
             "clone": 220,
             "clone3": 435,
             "socket": 198,
+            "socketpair": 199,
             "prlimit64": 261,
             "personality": 92,
             "ioctl": 29,
-            "memfd": 279,
+            "memfd_create": 279,
+            "sched_setaffinity": 122,
+            "sched_setscheduler": 119,
+            "sched_setparam": 118,
+            "sched_setattr": 274,
+            "setpriority": 140,
+            "ioprio_set": 30,
         },
     ),
 }
@@ -386,9 +409,16 @@ def _arch() -> _Arch:
         raise OSError(errno.ENOSYS, f"{supported()}") from None
 
 
-_LOAD, _EQUAL, _GREATER, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_Line = tuple[int, int, int, int]
+_Code = list[_Line]
+_LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+_ALLOW: _Line = (_RETURN, 0, 0, 0x7FFF0000)
+_KILL: _Line = (_RETURN, 0, 0, 0x80000000)
 _AF_UNIX, _TIOCSTI, _TIOCLINUX = 1, 0x5412, 0x541C
+
+
+def _fail(number: int) -> _Line:
+    return _RETURN, 0, 0, 0x00050000 | number
 
 
 def filter_program(machine: str | None = None) -> bytes:
@@ -400,55 +430,54 @@ def filter_program(machine: str | None = None) -> bytes:
     everything newer than this list. Sockets are of the local family only. Another machine's calls kill the process.
     """
     arch = _ARCHES[machine or _MACHINE]
-    checked = arch.checked
-    code: list[tuple[int, str | int, str | int, int]] = [
-        (_LOAD, 0, 0, 4),
-        (_EQUAL, 0, "kill", arch.audit),
-        (_LOAD, 0, 0, 0),
-        *([(_AT_LEAST, "kill", 0, 0x40000000)] if arch.audit == 0xC000003E else []),  # the x32 ABI's numbers
-        (_GREATER, "unknown", 0, _NEWEST),
-        (_EQUAL, "unknown", 0, checked["clone3"]),
-        (_EQUAL, "unknown", 0, checked["memfd"]),
-        (_EQUAL, "clone", 0, checked["clone"]),
-        (_EQUAL, "socket", 0, checked["socket"]),
-        (_EQUAL, "prlimit", 0, checked["prlimit64"]),
-        (_EQUAL, "personality", 0, checked["personality"]),
-        (_EQUAL, "ioctl", 0, checked["ioctl"]),
-        *((_EQUAL, "refuse", 0, number) for number in sorted(arch.refused | set(_REFUSED_EVERYWHERE))),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
-    labels: dict[str, int] = {}
+    low = 16  # the first argument's low half, little endian; all that is looked at are ints to the kernel
+    unix_only = [(_LOAD, 0, 0, low), (_EQUAL, 0, 1, _AF_UNIX), _ALLOW, _fail(errno.EAFNOSUPPORT)]
+    own = [(_LOAD, 0, 0, low), (_EQUAL, 0, 1, 0), _ALLOW, _fail(errno.EPERM)]
+    looked_at = {
+        "clone": [(_LOAD, 0, 0, low), (_ANY_BIT, 0, 1, ANY_NAMESPACE), _fail(errno.EPERM), _ALLOW],
+        "clone3": [_fail(errno.ENOSYS)],
+        "memfd_create": [_fail(errno.ENOSYS)],
+        "socket": unix_only,
+        "socketpair": unix_only,
+        # a process's own limits, priority and processors only, never the keeper's
+        **dict.fromkeys(("prlimit64", *_SCHED), own),
+        **{name: [(_LOAD, 0, 0, low + 8), *own[1:]] for name in ("setpriority", "ioprio_set")},
+        # asking is fine
+        "personality": [(_LOAD, 0, 0, low), (_EQUAL, 0, 1, 0xFFFFFFFF), _ALLOW, _fail(errno.EPERM)],
+        "ioctl": [
+            (_LOAD, 0, 0, low + 8),
+            (_EQUAL, 1, 0, _TIOCSTI),
+            (_EQUAL, 0, 1, _TIOCLINUX),
+            _fail(errno.EPERM),
+            _ALLOW,
+        ],
+    }
+    decided: dict[int, _Code] = {number: [_fail(errno.EPERM)] for number in arch.refused}
+    decided |= {number: [_fail(errno.EPERM)] for number in _REFUSED_EVERYWHERE}
+    decided |= {arch.checked[name]: code for name, code in looked_at.items()}
+    ranges: list[tuple[int, _Code]] = []
+    for number in range(_NEWEST + 1):
+        code = decided.get(number, [_ALLOW])
+        if not ranges or ranges[-1][1] != code:
+            ranges.append((number, code))
+    ranges.append((_NEWEST + 1, [_fail(errno.ENOSYS)]))
+    if arch.audit == _AUDIT_X86_64:
+        ranges.append((0x40000000, [_KILL]))  # the numbers of the x32 ABI
+    code = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, arch.audit), _KILL, (_LOAD, 0, 0, 0), *_search(ranges)]
+    return b"".join(struct.pack("HBBI", *line) for line in code)
 
-    def block(label: str, *lines: tuple[int, str | int, str | int, int]) -> None:
-        labels[label] = len(code)
-        code.extend(lines)
 
-    low = 16  # the first argument's low half, little endian; what is checked here are ints to the kernel
-    block("clone", (_LOAD, 0, 0, low), (_ANY_BIT, "refuse", "allow", ANY_NAMESPACE))
-    block("socket", (_LOAD, 0, 0, low), (_EQUAL, "allow", "family", _AF_UNIX))
-    block(
-        "prlimit", (_LOAD, 0, 0, low), (_EQUAL, "allow", "refuse", 0)
-    )  # own limits only, never the keeper's
-    block("personality", (_LOAD, 0, 0, low), (_EQUAL, "allow", "refuse", 0xFFFFFFFF))  # asking is fine
-    block(
-        "ioctl",
-        (_LOAD, 0, 0, low + 8),
-        (_EQUAL, "refuse", 0, _TIOCSTI),
-        (_EQUAL, "refuse", "allow", _TIOCLINUX),
-    )
-    block("refuse", (_RETURN, 0, 0, _ERRNO | errno.EPERM))
-    block("unknown", (_RETURN, 0, 0, _ERRNO | errno.ENOSYS))
-    block("family", (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT))
-    block("kill", (_RETURN, 0, 0, _KILL))
-    block("allow", (_RETURN, 0, 0, _ALLOW))
-
-    def jump(at: int, target: str | int) -> int:
-        return target if isinstance(target, int) else labels[target] - at - 1
-
-    return b"".join(
-        struct.pack("HBBI", op, jump(at, yes), jump(at, no), value)
-        for at, (op, yes, no, value) in enumerate(code)
-    )
+def _search(ranges: list[tuple[int, _Code]]) -> _Code:
+    """Code that finds the range a number is in, in as few steps as can be: the kernel tries every number when the
+    filter is installed, and most calls pass through it."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    first = ranges[middle][0]
+    if len(below) <= 0xFF:
+        return [(_AT_LEAST, len(below), 0, first), *below, *above]
+    return [(_AT_LEAST, 0, 1, first), (_JUMP, 0, 0, len(below)), *below, *above]
 
 
 class Filter:

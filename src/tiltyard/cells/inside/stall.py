@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from .cgroup import Group
 
 MAX_PACKET = 1 << 16
-_CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS
+_CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWCGROUP
 
 
-def live(sock: socket.socket, locks: cell.Locks, ids: tuple[int, int] | None, group: Group | None) -> NoReturn:
+def live(
+    sock: socket.socket, locks: cell.Locks, ids: tuple[int, int] | None, group: Group | None
+) -> NoReturn:
     """Be a stall until the owner is gone; for a process just forked from the server."""
     try:
         lock.close_others([0, 1, 2, sock.fileno(), *(group.fds if group is not None else ())])

@@ -61,14 +61,13 @@ def main() -> None:
 def _same_addresses(kept: int) -> None:
     """Start again without address space randomisation: addresses, and what is ordered by them, are then the same in
     every run. Where that is not allowed, they are the same among the runs of one server only."""
-    if os.environ.pop("TILTYARD_AGAIN", None):
-        return
     try:
-        lock.fixed_addresses()
+        if lock.fixed_addresses():
+            return
     except OSError:
         return
     os.set_inheritable(kept, True)
-    os.execve(sys.executable, sys.orig_argv, {**os.environ, "TILTYARD_AGAIN": "1"})
+    os.execv(sys.executable, sys.orig_argv)
 
 
 def _pidfd_of_owner(pid: int) -> int:
