@@ -30,8 +30,7 @@ RDONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8
 REMOUNT, BIND, REC, PRIVATE = 32, 4096, 16384, 1 << 18
 DETACH = 2
 
-CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP = 0, 1, 3, 5, 6, 7, 8
-CAP_SYS_ADMIN = 21
+CAP_KILL, CAP_SETGID, CAP_SETUID = 5, 6, 7
 
 _MACHINE = platform.machine()
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -270,16 +269,6 @@ def set_capabilities(kept: Iterable[int]) -> None:
     header = struct.pack("Ii", 0x20080522, 0)
     data = struct.pack("6I", low, low, 0, high, high, 0)
     _check(_libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(data)), "capset")
-
-
-def drop_bounding() -> None:
-    """Empty the bounding set: no exec gives a capability any more."""
-    prctl, zero = _libc.prctl, _ulong(0)
-    for cap in range(64):
-        if prctl(24, _ulong(cap), zero, zero, zero) < 0:  # PR_CAPBSET_DROP
-            if ctypes.get_errno() == errno.EINVAL and cap > CAP_SYS_ADMIN:
-                return  # past the last that this kernel knows
-            _check(-1, "PR_CAPBSET_DROP")
 
 
 def no_new_privileges() -> None:
