@@ -97,7 +97,7 @@ def run(
     """
     from tiltyard import rollout
     from tiltyard.rollout.bar import Bar
-    from tiltyard.rollout.run import spec_of
+    from tiltyard.rollout.runs import spec_of
 
     chosen = _pool(pool, task, tag, tasks_from)
     _announce(wall)
@@ -263,7 +263,7 @@ def play(
     Example: `tiltyard play builtin median`, or `printf 'test\\nsubmit\\n' | tiltyard play builtin median`
     """
     from tiltyard.rollout.person import Left, play_as_person
-    from tiltyard.rollout.run import spec_of
+    from tiltyard.rollout.runs import spec_of
 
     chosen = _pool(pool, None, None, None)
     _announce(wall)

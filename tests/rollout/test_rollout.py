@@ -17,7 +17,7 @@ from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import load
 from tiltyard.records import Store
 from tiltyard.rollout import Interrupted, RunSummary, run
-from tiltyard.rollout.run import spec_of
+from tiltyard.rollout.runs import spec_of
 
 
 def lesson(id, ref="return a + b", stub="raise NotImplementedError"):

@@ -1,6 +1,6 @@
 """Is a task fit to teach? See :func:`validate`."""
 
+from tiltyard.check.examine import validate
 from tiltyard.check.report import TaskReport, ValidationReport
-from tiltyard.check.validate import validate
 
 __all__ = ["TaskReport", "ValidationReport", "validate"]

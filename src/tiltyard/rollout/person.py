@@ -22,8 +22,8 @@ from tiltyard.env import CodeEnv
 from tiltyard.players import run_episode
 from tiltyard.pool import Pool
 from tiltyard.records import EpisodeRecord, Store
-from tiltyard.rollout.plan import Slot
 from tiltyard.rollout.play import Stage, record_of
+from tiltyard.rollout.slots import Slot
 from tiltyard.task import RewardRule, Task
 
 HELP = """\

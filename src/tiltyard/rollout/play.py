@@ -20,7 +20,7 @@ from tiltyard.players import make_player, run_episode
 from tiltyard.pool import Pool
 from tiltyard.records import EpisodeRecord, StepRecord
 from tiltyard.records.store import now
-from tiltyard.rollout.plan import Slot
+from tiltyard.rollout.slots import Slot
 from tiltyard.task import RewardRule
 from tiltyard.workers import Terminated
 

@@ -18,8 +18,8 @@ from tiltyard.errors import UsageError
 from tiltyard.players import ReplayPlayer, make_player
 from tiltyard.pool import Pool, load
 from tiltyard.records import EpisodeRecord, RunRecord, Store
-from tiltyard.rollout.plan import Slot, plan
 from tiltyard.rollout.play import Seat, Stage
+from tiltyard.rollout.slots import Slot, plan
 from tiltyard.rollout.summary import EpisodeResult, RunSummary
 from tiltyard.task import REWARD_RULES, RewardRule
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work

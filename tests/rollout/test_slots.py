@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltyard.errors import UsageError
-from tiltyard.rollout.plan import episode_seed, plan
+from tiltyard.rollout.slots import episode_seed, plan
 
 IDS = tuple(f"t{n}" for n in range(10))
 

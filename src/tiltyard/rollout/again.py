@@ -18,8 +18,8 @@ from tiltyard.env import CodeEnv
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import load
 from tiltyard.records import EpisodeRecord, Store
-from tiltyard.rollout.plan import Slot
 from tiltyard.rollout.play import Stage, record_of
+from tiltyard.rollout.slots import Slot
 
 SHOWN_LINES = 40
 
