@@ -37,7 +37,7 @@ from typing import Any
 MAX_OUTPUT = 2000
 MAX_VALUE = 400
 MAX_FRAMES = 8
-MAX_MESSAGE = 1 << 20
+MAX_MESSAGE = 4 << 20
 RECURSION = 1000
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,}")
 _LEFT, _RIGHT, _VALUE = (
