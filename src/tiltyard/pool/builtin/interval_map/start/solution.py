@@ -1,5 +1,3 @@
-
-
 class IntervalMap:
     """A value for every integer, set by whole stretches."""
 

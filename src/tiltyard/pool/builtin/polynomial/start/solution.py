@@ -1,5 +1,3 @@
-
-
 class Polynomial:
     """A polynomial in x with rational coefficients."""
 

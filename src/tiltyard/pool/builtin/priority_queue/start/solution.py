@@ -1,5 +1,3 @@
-
-
 class PriorityQueue:
     """A queue whose smallest priority comes out first, and whose priorities may change."""
 

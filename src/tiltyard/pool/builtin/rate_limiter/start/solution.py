@@ -1,5 +1,3 @@
-
-
 class RateLimiter:
     """At most ``limit`` calls of each user in any ``window`` seconds."""
 

@@ -1,5 +1,3 @@
-
-
 class RingBuffer:
     """A buffer that keeps only the newest ``capacity`` items."""
 

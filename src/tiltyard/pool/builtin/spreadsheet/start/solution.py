@@ -1,5 +1,3 @@
-
-
 class Spreadsheet:
     """Cells with numbers and formulas that depend on each other."""
 
