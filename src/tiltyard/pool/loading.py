@@ -128,8 +128,8 @@ def _named(spec: str) -> _Reading:
     if colon and head in families:
         if not rest:
             raise UsageError(f"{spec!r} names no file; expected {head}:FILE")
-        return _path(Path(rest), head)
-    path = Path(spec)
+        return _path(Path(rest).expanduser(), head)
+    path = Path(spec).expanduser()
     if spec and path.exists():
         return _path(path, None)
     hint = near(head if colon else spec, ["builtin", *families])
