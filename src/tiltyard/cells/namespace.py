@@ -253,16 +253,17 @@ class _Server:
             "groups": True,
         }
         answer: dict[str, Any] = {}
+        trouble = "it ended without a word"
         try:
             self._control.settimeout(START_S)
             self._control.send(json.dumps(wish).encode())
             answer = json.loads(self._control.recv(1 << 16) or b"{}")
         except (OSError, ValueError) as error:
-            answer = {"error": f"it did not come up ({error})"}
+            trouble = f"it did not come up ({error})"
         if "ready" not in answer:
             self._control.close()
             said = _last_words(self._process)
-            reason = str(answer.get("error") or said or "it ended without a word")
+            reason = str(answer.get("error") or said or trouble)
             raise ArenaError(f"the fork server can't be started: {reason[:2000]}")
         assert self._process.stderr is not None
         self._process.stderr.close()

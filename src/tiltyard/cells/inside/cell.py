@@ -304,7 +304,7 @@ def _exit_code(end: SystemExit) -> int:
 def _show(error: BaseException) -> None:
     """The traceback, without the frames that are ours."""
     trace = error.__traceback__
-    ours = {module.__file__ for module in (boot, sys.modules[__name__])}
+    ours = (__file__, boot.__file__)
     while trace is not None and trace.tb_frame.f_code.co_filename in ours:
         trace = trace.tb_next
     sys.excepthook(type(error), error.with_traceback(trace), trace)
