@@ -295,7 +295,7 @@ def sweep(places: Iterable[Place]) -> int:
             continue
         for name in names:
             if name.startswith(PREFIX) and _abandoned(f"{place.path}/{name}"):
-                removed += _remove(f"{place.path}/{name}", within_s=0.0)
+                removed += _remove(f"{place.path}/{name}", within_s=1.0)
     return removed
 
 
@@ -329,4 +329,4 @@ def _remove(path: str, within_s: float) -> bool:
         except OSError:
             if time.monotonic() >= end:
                 return False
-            time.sleep(0.01)  # what was killed is still on its way out
+            time.sleep(0.01)  # what was killed, or removed, is still on its way out
