@@ -26,13 +26,15 @@ def test_calls() -> None:
 
 def test_stdio() -> None:
     task = replace(
-        DOUBLE, visible=(*DOUBLE.visible, Test("args", stdin="", stdout="x\n", args=("-a", "b c")))
+        DOUBLE,
+        visible=(*DOUBLE.visible, Test("args", stdin="", stdout="x\n", args=("-a", "b c"), exit_code=3)),
     )
     files = workspace(task).files
     assert files["visible/two.in"] == b"2\n"
     assert files["visible/two.out"] == b"4\n"
     assert files["visible/args.args"] == b"-a\nb c\n"
-    assert "visible/two.args" not in files
+    assert files["visible/args.rc"] == b"3\n"
+    assert not {"visible/two.args", "visible/two.rc"} & set(files)
 
 
 def test_a_test_file_is_shown_once() -> None:

@@ -1,6 +1,6 @@
 """What lies in a player's workspace at the start: the task's start files, and readable views of its visible tests.
 
-The views (``test_visible.py``, ``visible/NAME.in`` and ``.out``) are made from the task, so they are the same bytes
+The views (``test_visible.py``; ``visible/NAME.in``, ``.out``, ``.args`` and ``.rc``) are made from the task, so they are the same bytes
 always; they are protected, run_tests never reads them, and they are never part of a submission. Where a file of the
 task has such a name, the task's file wins. Hidden tests, the prelude and the reference are never read here.
 """
@@ -58,6 +58,8 @@ def _views(task: Task) -> dict[str, str]:
         out[f"{CASE_FOLDER}/{name}.out"] = test.stdout
         if test.args:
             out[f"{CASE_FOLDER}/{name}.args"] = "".join(arg + "\n" for arg in test.args)
+        if test.exit_code:
+            out[f"{CASE_FOLDER}/{name}.rc"] = f"{test.exit_code}\n"
     return out
 
 

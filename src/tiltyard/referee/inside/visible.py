@@ -163,11 +163,13 @@ def _drain(fd: int, sink: bytearray) -> None:
 def _end(pid: int) -> int:
     """Kill what is left of the child and its process group; its wait status, or -1 if it had to be killed."""
     killed = False
-    for _ in range(100):  # it has closed its pipe and is about to exit, or it hangs
+    pause = 0.0001
+    while pause < 0.4:  # it has closed its pipe and is about to exit, or it hangs
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             break
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause *= 1.5
     else:
         killed = True
         os.kill(pid, signal.SIGKILL)
