@@ -63,7 +63,7 @@ class ProcessWall:
         return WEAKNESSES if procs.LINUX else WEAKNESSES + WEAKNESSES_ELSEWHERE
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
-        base = f"{os.path.realpath(tempfile.gettempdir())}/tiltyard-{secrets.token_hex(8)}"
+        base = f"{_temp_folder()}/tiltyard-{secrets.token_hex(8)}"
         cell = bring_up(
             self._interpreter,
             limits,
@@ -105,6 +105,13 @@ def interpreter(python: str | None) -> Interpreter:
             f"python={python!r} is no program that can be executed; give the path of an interpreter"
         )
     return Interpreter(os.path.abspath(python), site=True)  # noqa: PTH100  (a venv's link must stay one)
+
+
+def _temp_folder() -> str:
+    try:
+        return os.path.realpath(tempfile.gettempdir())
+    except OSError as error:
+        raise ArenaError(f"no folder for temporary files can be had ({error.strerror}); set TMPDIR") from None
 
 
 def minimal_env(base: str, hash_seed: int) -> dict[str, str]:

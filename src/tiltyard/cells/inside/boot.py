@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType
+    from typing import NoReturn
 
 PACKAGE = "_tiltyard"
 
@@ -104,19 +105,21 @@ def _run(filename: str, text: str | None, argv: list[str]) -> None:
         print(what, file=sys.stderr)
         raise SystemExit(2) from None
     except (SyntaxError, ValueError) as error:
-        _report(error.with_traceback(None))
-    try:
-        exec(code, names)
-    except Exception as error:
-        trace = error.__traceback__
-        _report(error.with_traceback(trace.tb_next if trace else None))
-    except SystemExit:
-        raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        trace = error.__traceback__
-        _report(error.with_traceback(trace.tb_next if trace else None))
+        failure: BaseException = error.with_traceback(None)
+    else:
+        try:
+            exec(code, names)
+            return
+        except SystemExit:
+            raise
+        except BaseException as error:
+            failure = _without_us(error)
+    _report(failure)
+
+
+def _without_us(error: BaseException) -> BaseException:
+    trace = error.__traceback__
+    return error.with_traceback(trace.tb_next if trace else None)
 
 
 def _compile(filename: str, text: str | None) -> CodeType:
@@ -128,11 +131,37 @@ def _compile(filename: str, text: str | None) -> CodeType:
         return compile(file.read(), filename, "exec", dont_inherit=True)
 
 
-def _report(error: BaseException) -> None:
-    """As the interpreter does for an exception that nothing caught: the hook, then exit code 1."""
+def _report(error: BaseException) -> NoReturn:
+    """As the interpreter does for an exception that nothing caught: the hook, then exit code 1 (or death by SIGINT).
+    Called while no exception is handled, or the hook's own would have this one as its context."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    sys.excepthook(type(error), error, error.__traceback__)
-    raise SystemExit(1) from None
+    failure: BaseException | None = None
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except SystemExit:
+        raise
+    except BaseException as other:
+        failure = _without_us(other)
+    if failure is not None:
+        print("Error in sys.excepthook:", file=sys.stderr)
+        sys.__excepthook__(type(failure), failure, failure.__traceback__)
+        print("\nOriginal exception was:", file=sys.stderr)
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    if isinstance(error, KeyboardInterrupt):
+        _die_by_sigint()
+    raise SystemExit(1)
+
+
+def _die_by_sigint() -> None:
+    import atexit
+    import os
+    import signal
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _run_module(name: str, args: list[str]) -> None:
@@ -143,6 +172,14 @@ def _run_module(name: str, args: list[str]) -> None:
     sys.path.insert(0, os.getcwd())
     try:
         runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what ``python -m`` itself calls
-    except Exception as error:
-        trace = error.__traceback__
-        _report(error.with_traceback(trace.tb_next if trace else None))
+        return
+    except SystemExit:
+        raise
+    except BaseException as error:
+        failure = _without_us(error)
+    _report(failure)
+
+
+# Our frames are below the script's, for all who look at the stack: no path of this machine shall be seen there.
+for _function in (launch, become, _run, _run_module):
+    _function.__code__ = _function.__code__.replace(co_filename="<cell>")

@@ -398,7 +398,8 @@ def main(argv: Sequence[str]) -> None:
             return
         wire.send(sock, {"ready": os.getpid()}, deadline=_soon())
         null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, 2)
+        os.dup2(null, 2)  # last words went to the owner while it listened for them
+        os.close(null)
         keeper.serve()
     except (wire.WireError, pump.OwnerGone):
         pass
