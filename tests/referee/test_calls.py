@@ -468,6 +468,35 @@ def test_what_would_steer_a_test_runner_is_a_failure_whatever_the_test_catches(g
     assert verdict.flags == ("steering_exception",)
 
 
+def test_stop_iteration_from_a_call_does_not_end_a_tests_loop(grade) -> None:
+    verdict = grade(
+        "def f(x): raise StopIteration\nclass It:\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration\n",
+        [
+            "assert all(map(lambda c: f(c) == c, [1, 2]))",
+            "assert list(map(f, [1])) == []",
+            "assert list(It()) == []",
+        ],
+    )
+    assert [o.passed for o in verdict.outcomes] == [False, False, True]
+
+
+def test_a_changed_argument_is_noted(grade) -> None:
+    assert grade(SOLUTION, ["xs = [2, 1]; sort_in_place(xs); assert xs == [1, 2]"]).flags == (
+        "changed_argument",
+    )
+    assert grade(SOLUTION, ["xs = [2, 1]; same(xs)"]).flags == ()
+
+
+def test_after_a_time_out_no_more_is_run_where_one_failure_decides(grade) -> None:
+    from tiltyard.task import Limits
+
+    tests = ["assert same(1) == 1", "import time; time.sleep(60)", "assert same(2) == 2"]
+    verdict = grade(SOLUTION, tests, reward="all", limits=Limits(test_s=0.5))
+    assert [o.reason for o in verdict.outcomes] == ["", "timed out", "not run: a test before it timed out"]
+    verdict = grade(SOLUTION, tests, limits=Limits(test_s=0.5))
+    assert [o.reason for o in verdict.outcomes] == ["", "timed out", ""]
+
+
 def test_comparing_by_the_solutions_own_eq_is_noted(grade) -> None:
     assert grade(SOLUTION, ["assert Stack([1]) == Stack([1])"]).flags == ("delegated_comparison",)
     assert grade(SOLUTION, ["assert same(1) == 1"]).flags == ()

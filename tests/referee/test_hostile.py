@@ -36,7 +36,7 @@ class Examination:
         thread.start()
         tests_sent = [[i, t, seconds] for i, t in enumerate(tests)]
         self._control = Link(control, 1 << 20)
-        self._control.send(["solution.py", ["f"], ["solution"], "", tests_sent, 1 << 20, 5.0, 60.0])
+        self._control.send(["solution.py", ["f"], ["solution"], "", tests_sent, 1 << 20, 5.0, 60.0, False])
         control.settimeout(60)
         self.reports = list(self._read())
         self.status = started.poll()

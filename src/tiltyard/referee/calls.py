@@ -25,7 +25,7 @@ GRACE_S = 60.0
 _CONTROL_BOUND = 256 << 20
 
 
-def grade_calls(wall: Wall, task: Task, files: Files, order: list[int]) -> Examined:
+def grade_calls(wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
     """Run the hidden tests against ``files``, in this order. See :class:`tiltyard.referee.result.Way`."""
     limits = task.limits
     link_e, link_s = socket.socketpair()
@@ -47,7 +47,7 @@ def grade_calls(wall: Wall, task: Task, files: Files, order: list[int]) -> Exami
         control_e.close()
         link = Link(control, _CONTROL_BOUND)
         try:
-            link.send(_examination(task, order))
+            link.send(_examination(task, order, stop))
         except Closed:
             raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
         return _collect(task, dict(_reports(link, examiner, time.monotonic() + total)))
@@ -65,20 +65,12 @@ def _examiner_limits(limits: Limits) -> CellLimits:
     )
 
 
-def _examination(task: Task, order: list[int]) -> list[Any]:
+def _examination(task: Task, order: list[int], stop: bool) -> list[Any]:
     limits = task.limits
     tests = [[i, task.hidden[i].code, task.hidden[i].time_s or limits.test_s] for i in order]
     entry, modules = list(task.entry), list(task.modules)
-    return [
-        task.main,
-        entry,
-        modules,
-        task.prelude,
-        tests,
-        limits.message_bytes,
-        limits.load_s,
-        limits.grade_s,
-    ]
+    rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop]
+    return [task.main, entry, modules, task.prelude, tests, *rest]
 
 
 def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[int, list[Any]]]:

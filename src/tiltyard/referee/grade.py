@@ -46,19 +46,19 @@ class Referee:
         if rule not in REWARD_RULES:
             raise UsageError(f"reward is {rule!r}; expected one of {', '.join(REWARD_RULES)}")
         try:
-            examined = self._examine(task, solution_files(task, files), sequence)
+            examined = self._examine(task, solution_files(task, files), sequence, rule == "all")
         except ArenaError as error:
             return Verdict(None, graded=task.grading, void=str(error))
         return Verdict(
             _reward(rule, examined.outcomes), examined.outcomes, task.grading, tuple(sorted(examined.flags))
         )
 
-    def _examine(self, task: Task, files: Files, order: list[int]) -> Examined:
+    def _examine(self, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
         """Grade, again in fresh cells if the arena failed; in doubt ask the reference. ArenaError: it is void."""
         way, failure, examined = WAYS[task.grading], None, None
         for _ in range(TRIES):
             try:
-                examined, failure = way(self._wall, task, files, order), None
+                examined, failure = way(self._wall, task, files, order, stop), None
             except ArenaError as error:
                 examined, failure = None, error
                 continue
@@ -67,7 +67,7 @@ class Referee:
         honest = solution_files(task, task.reference)
         if honest == files:
             raise failure or ArenaError("a test's process ended without a report on the reference too")
-        reference = way(self._wall, task, honest, order)
+        reference = way(self._wall, task, honest, order, False)
         if examined is None:
             # the reference is graded in the very slot in which the submission could not be: it was the submission
             outcomes = tuple(

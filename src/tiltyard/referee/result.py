@@ -22,9 +22,10 @@ class Examined:
 class Way(Protocol):
     """A way of grading: all hidden tests of a task against the files of a solution, in the given order of indices.
 
-    Raises ArenaError if the arena failed; whatever the solution's code does ends in an Outcome."""
+    ``stop``: one failed test decides, so after a test that timed out the others need not be run. Raises ArenaError if
+    the arena failed; whatever the solution's code does ends in an Outcome."""
 
-    def __call__(self, wall: Wall, task: Task, files: Files, order: list[int]) -> Examined: ...
+    def __call__(self, wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined: ...
 
 
 def cell_limits(limits: Limits) -> CellLimits:

@@ -7,19 +7,26 @@ evaluated, and it is bounded.
 from __future__ import annotations
 
 import math
+import time
 
 from tiltyard.cells.protocol import CellFileError, CellLost, Run, RunResult, Wall
+from tiltyard.referee.inside.examiner import TIMED_OUT
 from tiltyard.referee.result import Examined, cell_limits
 from tiltyard.task import Files, Task, Test
 from tiltyard.verdict import Outcome
 
 
-def grade_stdio(wall: Wall, task: Task, files: Files, order: list[int]) -> Examined:
+def grade_stdio(wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
     """Run the program on each hidden test. See :class:`tiltyard.referee.result.Way`."""
     outcomes: dict[int, Outcome] = {}
+    end, skip = time.monotonic() + task.limits.grade_s, ""
     for i in order:
-        reason = _run_one(wall, task, files, task.hidden[i])
+        if not skip and time.monotonic() >= end:
+            skip = "not run: the grading's time is over"
+        reason = skip or _run_one(wall, task, files, task.hidden[i])
         outcomes[i] = Outcome(task.hidden[i].id, not reason, reason)
+        if stop and reason == TIMED_OUT:
+            skip = "not run: a test before it timed out"
     return Examined(tuple(outcomes[i] for i in range(len(task.hidden))))
 
 
@@ -48,7 +55,7 @@ def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
 def judge(test: Test, result: RunResult) -> str:
     """Why the run does not pass the test, in a fixed vocabulary; "" if it does."""
     if result.timed_out:
-        return "timed out"
+        return TIMED_OUT
     if result.rc < 0:
         return f"killed by signal {-result.rc}"
     expected_rc = test.exit_code or 0

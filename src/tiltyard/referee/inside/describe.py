@@ -294,6 +294,8 @@ def describe(cls: type, bases: tuple[Any, ...], encode: Any) -> Description:
     values: tuple[Any, ...] = ()
     if kind == "namedtuple":
         fields = tuple(cls._fields)  # type: ignore[attr-defined]
+        defaults = cls._field_defaults  # type: ignore[attr-defined]
+        values = ("defaults", list(defaults), [encode(v) for v in defaults.values()])
         special = frozenset(
             n
             for n in special

@@ -30,6 +30,7 @@ from .peer import Escaped, Peer, RemoteModule
 
 HOME = "hidden_tests"
 MAX_REPORT = 4096
+TIMED_OUT = "timed out"
 
 
 class Discard(io.TextIOBase):
@@ -64,12 +65,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main(fds: list[int]) -> None:
-    """Examine once. The message: ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s]``.
+    """Examine once. The message:
+    ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out]``.
 
     ``tests`` is a list of ``[index, code, seconds]`` in the order in which they are to run."""
     control = Link(socket.socket(fileno=fds[0]), 256 << 20)
     solution = socket.socket(fileno=fds[1])
-    main_path, entry, modules, prelude, tests, bound, load_s, grade_s = control.recv()
+    main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -93,6 +95,8 @@ def main(fds: list[int]) -> None:
                 solution, code, names, entry, modules, bound, min(seconds, end - time.monotonic())
             )
         control.send(["test", index, *report])
+        if stop and report[1] == TIMED_OUT:
+            failed = "not run: a test before it timed out"
     control.send(["done"])
 
 
@@ -170,7 +174,7 @@ def _run_test(
                 pass
         os.waitpid(child, 0)
     if data is None:
-        return [False, "timed out", [], False]
+        return [False, TIMED_OUT, [], False]
     try:
         passed, reason, flags = json.loads(data)
         return [passed is True, reason, flags, False]

@@ -94,6 +94,11 @@ class Peer:
                 self._escape(f"the solution's side broke the protocol: {error}", flag)
             except Closed:
                 self._escape("the solution's process ended", "")
+            except (StopIteration, StopAsyncIteration) as stop:
+                if not self.strict or _may_stop(op, parts):
+                    raise
+                # map(), filter() and zip() of a test would end early, and all() of nothing is true
+                raise RuntimeError(f"the solution raised {type(stop).__name__}") from stop
         raise AssertionError("unreachable")
 
     def _escape(self, reason: str, flag: str) -> None:
@@ -193,6 +198,8 @@ class Peer:
             if type(change) is not list or len(change) != 2 or type(change[1]) is not list:
                 raise ProtocolError("a malformed write-back")
             self.codec.fill(*change)
+            if self.strict and self.table.is_mine(change[0]):
+                self.flags.add("changed_argument")
 
     # ------------------------------------------------------------------ answering
 
@@ -690,6 +697,13 @@ _WRAPPED_KINDS: dict[str, type] = {
 _WRAPPERS: dict[type, Callable[[Peer, int], Any]] = {
     types.GeneratorType: _generator, types.CoroutineType: _coroutine, types.AsyncGeneratorType: _asyncgen,
 }  # fmt: skip
+
+
+def _may_stop(op: str, parts: tuple[Any, ...]) -> bool:
+    """Whether this question is one to an iterator."""
+    return (
+        (op == "x" and parts[1] == "__next__") or (op == "M" and parts[1] in ("send", "throw")) or op == "w"
+    )
 
 
 async def _wrap(awaitable: Any) -> Any:

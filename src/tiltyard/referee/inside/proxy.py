@@ -216,7 +216,7 @@ def make_class(peer: Any, number: int, d: Description, bases: tuple[type, ...], 
         if d.kind == "exception":
             return _make_exception(peer, number, d, bases)
         if d.kind == "namedtuple":
-            return _make_namedtuple(peer, number, d)
+            return _make_namedtuple(peer, number, d, values)
         if d.kind in ("enum", "flag"):
             return _make_enum(peer, number, d, values)
         return _make_proxy(peer, number, d, bases)
@@ -310,8 +310,8 @@ def _mirror_get(value: Any, name: str) -> Any:
     return peer.ask("g", item, name)
 
 
-def _make_namedtuple(peer: Any, number: int, d: Description) -> type:
-    base = collections.namedtuple(d.name, d.fields)  # type: ignore[misc]
+def _make_namedtuple(peer: Any, number: int, d: Description, values: list[Any]) -> type:
+    base = collections.namedtuple(d.name, d.fields, defaults=values[2])  # type: ignore[misc]
     taken = set(d.fields)
     extras = {n: v for n, v in _mirror_extras(d).items() if n not in taken}
     body = {"__slots__": (), "__module__": d.module, "_tiltyard_class": (peer, number), **extras}

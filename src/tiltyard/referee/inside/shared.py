@@ -88,6 +88,10 @@ class Table:
             raise KeyError(number)
         return self._by_number[number].value
 
+    def is_mine(self, number: int) -> bool:
+        """Whether the container of this number was born on this side."""
+        return number % 2 == self._parity
+
     def settle(self, numbers: Iterable[int]) -> None:
         """These have just been filled from the other side: what they hold now is what both sides know."""
         for number in numbers:
