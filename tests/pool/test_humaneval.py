@@ -38,7 +38,7 @@ PLUS = {
     "canonical_solution": "\n    return [x / 2 for x in xs]\n",
     "contract": "\n    assert isinstance(xs, list)\n",
     "base_input": [[[1, 2]], [[]]],
-    "plus_input": [[[n, 0.5]] for n in range(250)],
+    "plus_input": [[[n, 0.5]] for n in range(125)],
     "atol": 0,
 }
 
@@ -94,7 +94,7 @@ def test_plus_compares_with_the_reference_in_chunks(write: Write) -> None:
     assert outcomes(task) == dict.fromkeys(["base", "plus/1", "plus/2", "plus/3"], "")
     good = "def halves(xs):\n    return [x * (0.1 + 0.4) for x in xs]\n"
     assert set(outcomes(task, good).values()) == {""}
-    late = "def halves(xs):\n    return [x / 2 if x < 150 else 0 for x in xs]\n"
+    late = "def halves(xs):\n    return [x / 2 if x < 75 else 0 for x in xs]\n"
     assert [k for k, v in outcomes(task, late).items() if v] == ["plus/2", "plus/3"]
     assert outcomes(task, task.start["solution.py"].decode())["base"] == "NotImplementedError"
     assert [t.code for t in task.visible] == ["assert halves([1, 2]) == [0.5, 1.0]"]

@@ -17,7 +17,7 @@ from tiltyard.pool.model import Number
 from tiltyard.pool.sources import module_text
 from tiltyard.task import Limits, Test
 
-CHUNK = 100
+CHUNK = 50
 """Inputs of one test at most."""
 BASE_TIME_S = 20.0
 TIME_S = 60.0
