@@ -396,10 +396,7 @@ def _announce(name: str) -> None:
 
 def _json(value: Any) -> None:
     # allow_nan=False: NaN is no JSON, and would be a void that was taken for a reward
-    sys.stdout.write(
-        json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace").decode()
-    )
-    sys.stdout.write("\n")
+    _out(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _print(thing: Any) -> None:
@@ -407,10 +404,23 @@ def _print(thing: Any) -> None:
     from rich.console import Console
 
     if isinstance(thing, str):
-        sys.stdout.write(thing + "\n")
-    else:
-        # where stdout is no terminal, a width that was made up must not fold or cut a task's id
-        Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000).print(thing)
+        _out(thing + "\n")
+        return
+    # where stdout is no terminal, a width that was made up must not fold or cut a task's id
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
+    with console.capture() as captured:
+        console.print(thing)
+    _out(captured.get())
+
+
+def _out(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # who read our output has gone, which is no error; nor may the interpreter stumble over it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(141) from None
 
 
 def _say(text: str) -> None:
@@ -517,13 +527,6 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):  # an ASCII locale must not turn a message into a traceback
             stream.reconfigure(errors="backslashreplace")
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # who read our output has gone, which is no error; nor may the interpreter stumble over it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise SystemExit(141) from None
+        app()
     except TiltyardError as error:
         _fail(error)
