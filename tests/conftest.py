@@ -10,6 +10,8 @@ from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
 
+pytest_plugins = ["tests.leftovers"]
+
 
 @pytest.fixture(scope="session", params=["process", "namespace"])
 def wall(request: pytest.FixtureRequest) -> Iterator[Wall]:
