@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import shutil
@@ -53,14 +52,11 @@ def inside(folder: Path) -> list[str]:
     return [p.name for p in folder.iterdir()]
 
 
-def keeper_of(cell_folder: Path) -> int:
-    """The pid of the keeper whose folder this is: the only child of ours that has it open."""
-    for pid in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split():
-        with contextlib.suppress(OSError):
-            for fd in Path(f"/proc/{pid}/fd").iterdir():
-                if os.readlink(fd).startswith(str(cell_folder)):  # noqa: PTH115
-                    return int(pid)
-    raise AssertionError("no keeper")
+def the_keeper() -> int:
+    """The pid of the only keeper that is a child of ours."""
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+    (pid,) = [p for p in children if b"\0keeper\0" in Path(f"/proc/{p}/cmdline").read_bytes()]
+    return int(pid)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
@@ -176,7 +172,7 @@ def test_a_keeper_that_is_killed_by_a_player_is_its_doing(wall: ProcessWall, tem
 
 def test_a_keeper_that_is_killed_between_runs_is_the_arenas_doing(wall: ProcessWall, temp: Path) -> None:
     cell = wall.open({"x": b"x"}, CellLimits())
-    os.kill(keeper_of(temp / inside(temp)[0]), signal.SIGKILL)
+    os.kill(the_keeper(), signal.SIGKILL)
     with pytest.raises(CellLost) as error:
         cell.read("x", max_bytes=1)
     assert not error.value.during_run
@@ -202,7 +198,7 @@ def test_a_keeper_that_is_stopped_is_lost(
 
 def test_sigterm_to_a_keeper_ends_the_cell(wall: ProcessWall, temp: Path) -> None:
     cell = wall.open({}, CellLimits())
-    os.kill(keeper_of(temp / inside(temp)[0]), signal.SIGTERM)
+    os.kill(the_keeper(), signal.SIGTERM)
     assert eventually(lambda: inside(temp) == [])
     with pytest.raises(CellLost):
         cell.read("x", max_bytes=1)
@@ -271,8 +267,10 @@ def test_closing_the_wall_closes_its_cells(temp: Path) -> None:
 
 def test_a_thousand_requests_use_nothing_up(wall: ProcessWall, temp: Path) -> None:
     with wall.open({}, CellLimits()) as cell:
-        fds = Path(f"/proc/{keeper_of(temp / inside(temp)[0])}/fd")
+        fds = Path(f"/proc/{the_keeper()}/fd")
         cell.write("f", b"")
+        if not os.access(fds, os.R_OK):
+            pytest.skip("only root may look at a keeper's descriptors")
         before = len(inside(fds))
         for n in range(1000):
             cell.write("f", b"%d" % n)

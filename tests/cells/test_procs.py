@@ -118,3 +118,11 @@ def test_a_sweep_kills_by_folder_and_by_environment(mark: str, tmp_path: Path) -
     other.kill()
     other.wait()
     assert none_left(mark)
+
+
+def test_the_table_of_other_systems_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/bin/ps").exists():
+        pytest.skip("no /bin/ps here")
+    monkeypatch.setattr(procs, "LINUX", False)
+    table = {pid: (parent, group) for pid, parent, group in procs._table()}
+    assert table[os.getpid()] == (os.getppid(), os.getpgid(0))

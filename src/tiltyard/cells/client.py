@@ -224,6 +224,7 @@ class KeeperCell:
             "max_depth": max_depth,
         }
         answer, data = self._ask({"op": "capture", **caps}, max_block=max_bytes)
+        self._programs.clear()  # all are dead now
         manifest, skipped = answer.get("files"), answer.get("skipped")
         if not isinstance(manifest, list) or len(manifest) > max_files or not isinstance(skipped, list):
             self._bad("a capture of the wrong shape")
@@ -295,6 +296,8 @@ class KeeperCell:
     ) -> Program:
         if not has_program(program):
             raise UsageError(f"no inside folder has a program {program!r}")
+        if len(fds) > wire.MAX_FDS:
+            raise UsageError(f"{len(fds)} descriptors for {program!r}; at most {wire.MAX_FDS} can be passed")
         job = self._job("program", [program], self._env)
         if memory_bytes is not None:
             job["memory_bytes"] = memory_bytes

@@ -165,7 +165,10 @@ def _said() -> IO[bytes]:
 
 
 def _spawn(fd: int, said: IO[bytes]) -> subprocess.Popen[bytes]:
-    argv = [*Interpreter(sys.executable).argv(), "tool", "0", "keeper", str(fd), str(os.getpid())]
+    command = Interpreter(sys.executable).argv()
+    if not sys.dont_write_bytecode:  # else each keeper and each run would compile what they begin with
+        command = tuple(word for word in command if word != "-B")
+    argv = [*command, "tool", "0", "keeper", str(fd), str(os.getpid())]
     try:
         return subprocess.Popen(
             argv,

@@ -73,6 +73,7 @@ class Keeper:
         """Those that live, by pid."""
         self.programs: list[_Leader] = []
         """All that were started, by the number that the owner knows them by: a pid may come back."""
+        self._next_look = 0.0
         self._used: tuple[int, int] | None = None
         """Bytes and files in the workspace, as far as it is known without looking."""
         self.owner = {sock.fileno(): 0}
@@ -139,8 +140,12 @@ class Keeper:
         self.reap()
         if len(self.leaders) < len(before):
             self.kill_strays()  # what an ended program left behind
+        now = time.monotonic()
+        look = now >= self._next_look
+        if look:
+            self._next_look = now + pump.TICK_S
         for leader in before:
-            if leader.rc is None and (time.monotonic() >= leader.until or self.starter.excess(leader.job)):
+            if leader.rc is None and (now >= leader.until or (look and self.starter.excess(leader.job))):
                 self.kill_leader(leader)
 
     def _answer(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:

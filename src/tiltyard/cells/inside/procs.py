@@ -102,12 +102,11 @@ def _table() -> Iterable[tuple[int, int, int]]:
         return
     import subprocess
 
-    out = subprocess.run(
-        ["/bin/ps", "-axo", "pid=,ppid=,pgid="], capture_output=True, timeout=10, check=False
-    )
-    for line in out.stdout.splitlines():
+    ps = subprocess.Popen(["/bin/ps", "-axo", "pid=,ppid=,pgid="], stdout=subprocess.PIPE)
+    for line in ps.communicate(timeout=10)[0].splitlines():
         pid, parent, group = map(int, line.split())
-        yield pid, parent, group
+        if pid != ps.pid:
+            yield pid, parent, group
 
 
 def _stat(pid: int) -> list[bytes]:
@@ -196,7 +195,7 @@ def _strike(spare: Collection[int]) -> int:
             continue
         found.add(pid)
         if in_crowd or len(found) > CROWD:
-            _kill_group(pid, groups)
+            _kill_group_of(pid, groups)
         _signal(pid, signal.SIGKILL)
         try:
             todo.extend(p for p in _children(pid) if p not in spare)
@@ -205,12 +204,19 @@ def _strike(spare: Collection[int]) -> int:
     return len(found)
 
 
-def _kill_group(pid: int, known: set[int]) -> None:
+def _kill_group_of(pid: int, known: set[int]) -> None:
     try:
         group = os.getpgid(pid)
-        if group not in known:
-            known.add(group)
-            os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+    if group not in known:
+        known.add(group)
+        kill_group(group)
+
+
+def kill_group(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
 

@@ -171,6 +171,7 @@ class ProcessStarter:
         self.watched = watched
         self._next_disk = 0.0
         self._backstop = _process_backstop()
+        self._groups: set[int] = set()
 
     def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
         is_command = job.kind == "command"
@@ -191,6 +192,7 @@ class ProcessStarter:
         if trouble:
             os.waitpid(pid, 0)
             raise _start_error(trouble, argv[0], is_command)
+        self._groups.add(pid)
         return pid
 
     def _child(
@@ -244,6 +246,10 @@ class ProcessStarter:
         return f"more than {most_files} files" if count > most_files else None
 
     def kill(self, reap: Callable[[], bool], spare: Collection[int]) -> bool:
+        if not procs.LINUX:  # orphans are not ours to reap there; the group of each leader is what finds them
+            for pid in self._groups.difference(spare):
+                procs.kill_group(pid)
+        self._groups.intersection_update(spare)
         return procs.kill_descendants(reap, spare)
 
 
