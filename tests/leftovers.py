@@ -31,7 +31,9 @@ def processes() -> set[str]:
         except (OSError, IndexError):
             continue
         if any(b"/inside" in w and b"_tiltyard" in w for w in words):
-            found.add(f"process {entry.name} (started at {started}): {b' '.join(words)[-120:].decode(errors='replace')}")
+            found.add(
+                f"process {entry.name} (started at {started}): {b' '.join(words)[-120:].decode(errors='replace')}"
+            )
     return found
 
 
@@ -45,11 +47,15 @@ def mounts() -> set[str]:
 
 def folders() -> set[str]:
     places = [Path(tempfile.gettempdir()), Path("/dev/shm"), Path("/run")]
-    groups = [p for p in Path("/sys/fs/cgroup").rglob(f"*{MARK}*") if p.is_dir()]
-    found = {f"control group {p}" for p in groups}
+    # os.walk: a group of another run may vanish while this looks
+    found = {
+        f"control group {at}/{d}" for at, dirs, _ in os.walk("/sys/fs/cgroup") for d in dirs if MARK in d
+    }
     for place in places:
         try:
-            found |= {f"left in {place}: {p.name}" for p in place.iterdir() if p.name.lstrip(".").startswith(MARK)}
+            found |= {
+                f"left in {place}: {p.name}" for p in place.iterdir() if p.name.lstrip(".").startswith(MARK)
+            }
         except OSError:
             continue
     return found
