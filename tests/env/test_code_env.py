@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tiltyard.cells import Cell, CellLimits, CellLost, Wall
 from tiltyard.env import CodeEnv
 from tiltyard.env.code_env import OVER, SUBMITTED
-from tiltyard.errors import ArenaError, UsageError
+from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.task import Files, Limits, Task, Test
 
 SUBMIT = {"tool": "submit"}
@@ -482,7 +482,12 @@ class _FailingCell:
         if name in self._fail:
 
             def failing(*args: Any, **kwargs: Any) -> Any:
-                raise self._fail[name]
+                errors = self._fail[name]
+                if isinstance(errors, Exception):
+                    raise errors
+                if errors:
+                    raise errors.pop()
+                return getattr(self._cell, name)(*args, **kwargs)
 
             return failing
         return getattr(self._cell, name)
@@ -525,6 +530,48 @@ def test_a_cell_the_arena_lost_is_void(wall: Wall) -> None:
         assert math.isnan(reward)
         assert truncated
         assert "keeper" in info["void"]
+
+
+@pytest.mark.parametrize("broken", ["list", "run", "capture", "read"])
+def test_a_cell_the_arena_lost_is_made_again(wall: Wall, broken: str) -> None:
+    """What the player wrote, and what its code wrote, is there again; the observations are the same."""
+    code = "open('made.txt', 'w').write('by code')\ndef add(a, b):\n    return a + b\n"
+    actions = [write(code), {"tool": "run_tests"}, {"tool": "view_file", "path": "no.py"}, "garbage"]
+    actions += [
+        {"tool": "list_files"},
+        {"tool": "view_file", "path": "made.txt"},
+        {"tool": "run_tests"},
+        SUBMIT,
+    ]
+
+    def played(**fail: Any) -> list[Any]:
+        failing = Failing(wall, **fail)
+        with CodeEnv([ADD], wall=failing) as env:
+            env.reset()
+            out: list[Any] = []
+            for n, action in enumerate(actions):
+                if n == 4 and fail:
+                    failing.fail[broken].append(CellLost("the keeper is gone", during_run=False))
+                out.append(env.step(action))
+            assert not fail or failing.fail[broken] == [], "the failure was never met"
+            return out
+
+    whole = played()
+    assert whole[-1][1] == 1.0
+    assert played(**{broken: []}) == whole
+
+
+def test_a_cell_that_comes_out_different_is_void(wall: Wall) -> None:
+    failing = Failing(wall, list=[], read=[])
+    with CodeEnv([ADD], wall=failing) as env:
+        env.reset()
+        env.step({"tool": "view_file", "path": "solution.py"})
+        failing.fail["list"].append(CellLost("the keeper is gone", during_run=False))
+        failing.fail["read"] = PlayerError("another text")
+        _, reward, _, truncated, info = env.step({"tool": "list_files"})
+        assert math.isnan(reward)
+        assert truncated
+        assert "came out different" in info["void"]
 
 
 def test_a_cell_the_player_destroyed_is_zero(wall: Wall) -> None:

@@ -7,7 +7,7 @@ at exit. Nothing that the player's code touched is used after the submission's b
 
 How an episode ends: ``terminated`` by submit and by nothing else; ``truncated`` with ``info["truncated_by"]`` by the
 caps ("steps", "tokens", "time"), because the player's code destroyed its cell ("cell"), or because the arena lost it
-("arena", void). After the end, step gives the same flags, reward 0.0 and says that the episode is over. Before the
+and could not make it again by playing the same actions in a fresh one ("arena", void). After the end, step gives the same flags, reward 0.0 and says that the episode is over. Before the
 first reset it raises ``gymnasium.error.ResetNeeded``.
 
 A cell opens at the first action that needs one: an episode that only submits never pays for it. One environment is
@@ -21,9 +21,9 @@ import math
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -31,8 +31,9 @@ from gymnasium.envs.registration import EnvSpec
 from tiltyard.cells.protocol import Capture, Cell, CellLimits, CellLost, Wall
 from tiltyard.env.episode import Episode, Step
 from tiltyard.env.observation import MAX_FIRST, first_observation
+from tiltyard.env.overrides import limit_changes
 from tiltyard.env.spaces import ToolCallSpace, UnicodeText
-from tiltyard.env.walls import take
+from tiltyard.env.walls import Held, take
 from tiltyard.env.workspace import workspace
 from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
@@ -41,6 +42,7 @@ from tiltyard.task import REWARD_RULES, Files, Limits, RewardRule, Task, Test
 from tiltyard.tools import TOOLS, Call, Refusal, hands, parse_action, text
 from tiltyard.tools.visible import run_tests
 
+_T = TypeVar("_T")
 SUBMITTED = "Submitted. The episode is over."
 OVER = "The episode is over; this action was not carried out. reset() starts a new one."
 MAX_DEPTH = 32
@@ -50,26 +52,6 @@ _ENDED = {
     "tokens": "The token limit of this episode is reached: it is over, without a submission.",
     "time": "The time of this episode is up: it is over, without a submission.",
 }
-
-
-class _Held:
-    """What an environment must give back. Apart from it, so that a finalizer can hold it without keeping it alive."""
-
-    def __init__(self) -> None:
-        self.wall: Wall | None = None
-        self.cell: Cell | None = None
-        self.give_back: Callable[[], None] = lambda: None
-        self.pid = os.getpid()
-
-    def close_cell(self) -> None:
-        cell, self.cell = self.cell, None
-        if cell is not None and self.pid == os.getpid():  # a forked copy must not end its parent's episode
-            cell.close()
-
-    def close(self) -> None:
-        self.close_cell()
-        self.wall, give_back, self.give_back = None, self.give_back, lambda: None
-        give_back()
 
 
 class CodeEnv(gymnasium.Env[str, Any]):
@@ -93,7 +75,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         limits: Limits | Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self._held = _Held()
+        self._held = Held()
         self._finalizer = weakref.finalize(self, self._held.close)
         if reward is not None and reward not in REWARD_RULES:
             raise UsageError(f"found reward={reward!r}; expected one of {', '.join(REWARD_RULES)}, or None")
@@ -104,7 +86,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
             raise UsageError("found a pool without tasks; expected at least one")
         self.render_mode = render_mode
         self._wall, self._reward = wall, reward
-        self._changes = _limit_changes(limits, max_steps)
+        self._changes = limit_changes(limits, max_steps)
         self._effective: dict[str, Task] = {}
         self._episode: Episode | None = None
         longest = max(self._limits(task).observation_chars for task in self.pool)
@@ -166,7 +148,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         super().reset(seed=seed)
         self._episode = None
         if self._held.pid != os.getpid():
-            self._held = _Held()
+            self._held = Held()
         self._held.close_cell()
         task = self._pick(options, task_id)
         if self._held.wall is None:
@@ -199,14 +181,14 @@ class CodeEnv(gymnasium.Env[str, Any]):
                 if isinstance(parsed, Call) and parsed.tool == "submit":
                     observation, reward, terminated = SUBMITTED, self._submit(facts), True
                 else:
-                    observation = self._act(parsed)
+                    observation = self._again(lambda: self._act(parsed))
             except PlayerError as mistake:
                 observation, facts["invalid_action"] = str(mistake), True
             except CellLost as lost:
                 observation, reward, ended_by = self._lost(lost, facts)
             except (ArenaError, OSError) as failure:
                 observation, reward, ended_by = self._void(failure, facts)
-        observation = text.cut_middle(text.safe(observation), self.limits.observation_chars)
+        observation = self._shown(observation)
         if not terminated and not ended_by:
             ended_by = self._cap(observation)
         if ended_by in _ENDED:
@@ -280,19 +262,41 @@ class CodeEnv(gymnasium.Env[str, Any]):
         return tool(bench, **arguments)
 
     def _cell(self) -> Cell:
-        """The episode's cell; opened now, with one more try, if it was not needed before."""
+        """The episode's cell; opened now if it was not needed before."""
         if self._held.cell is None:
-            try:
-                self._held.cell = self._open()
-            except (ArenaError, OSError):
-                self._held.cell = self._open()
+            caps = CellLimits(**{f.name: getattr(self.limits, f.name) for f in fields(CellLimits)})
+            assert self._held.wall is not None
+            self._held.cell = self._held.wall.open(self._place.files, caps)
         return self._held.cell
 
-    def _open(self) -> Cell:
-        names = [f.name for f in fields(CellLimits)]
-        caps = CellLimits(**{name: getattr(self.limits, name) for name in names})
-        assert self._held.wall is not None
-        return self._held.wall.open(self._place.files, caps)
+    def _again(self, what: Callable[[], _T]) -> _T:
+        """Do it; where the arena fails, once more in a fresh cell. CellLost of the player's doing passes through."""
+        try:
+            return what()
+        except (ArenaError, OSError) as failure:
+            if isinstance(failure, CellLost) and failure.during_run:
+                raise
+            begun = time.monotonic()
+            self._make_again(failure)
+            self._deadline += time.monotonic() - begun  # the player does not pay for it
+            return what()
+
+    def _make_again(self, failure: Exception) -> None:
+        """A fresh cell in which everything was done that the player did so far. ArenaError if it comes out different."""
+        self._held.close_cell()
+        for step in self.episode.steps:
+            parsed = parse_action(step.action)
+            try:
+                observation = self._act(parsed)
+            except PlayerError as mistake:
+                observation = str(mistake)
+            if self._shown(observation) != step.observation:
+                raise ArenaError(
+                    f"a cell was lost ({failure}) and the episode came out different when played again"
+                )
+
+    def _shown(self, observation: str) -> str:
+        return text.cut_middle(text.safe(observation), self.limits.observation_chars)
 
     def _capture(self, cell: Cell) -> Capture:
         caps = self.limits
@@ -320,7 +324,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if self._held.cell is None:
             captured: Mapping[str, bytes] = self._place.files
         else:
-            capture = self._capture(self._held.cell)
+            capture = self._again(lambda: self._capture(self._cell()))
             captured = capture.files
             if capture.skipped:
                 facts["left_out"] = [f"{path}: {why}" for path, why in capture.skipped]
@@ -388,32 +392,3 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if after_end:
             info["after_end"] = True
         return info
-
-
-def _limit_changes(limits: Limits | Mapping[str, Any] | None, max_steps: int | None) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    known = [f.name for f in fields(Limits)]
-    if isinstance(limits, Limits):
-        changes = {name: getattr(limits, name) for name in known}
-    elif limits is not None:
-        if not isinstance(limits, Mapping):
-            raise UsageError(
-                f"found limits of type {type(limits).__name__}; expected a Limits, or a mapping of its fields"
-            )
-        changes = dict(limits)
-    if max_steps is not None:
-        changes["steps"] = max_steps
-    _check_changes(changes, known)
-    return changes
-
-
-def _check_changes(changes: Mapping[str, Any], known: Iterable[str]) -> None:
-    known = tuple(known)
-    for name, value in changes.items():
-        if name not in known:
-            raise UsageError(f"found the limit {name!r}; expected one of {', '.join(known)}")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 < value < math.inf:
-            raise UsageError(f"found {value!r} as the limit {name!r}; expected a finite number above 0")
-        if isinstance(value, float) and isinstance(getattr(Limits(), name), int):
-            raise UsageError(f"found {value!r} as the limit {name!r}; expected a whole number")

@@ -1,4 +1,4 @@
-"""Which wall an environment uses. One that was passed in stays its owner's; one that was named is shared by all
+"""What an environment holds, and which wall it uses. One that was passed in stays its owner's; one that was named is shared by all
 environments of this process that named it, and closed with the last of them: 64 environments cost one fork server.
 
 Never waits for a lock in a finalizer, which may run in a thread that holds it. A forked child forgets the parent's
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from tiltyard.cells import make_wall
-from tiltyard.cells.protocol import Wall
+from tiltyard.cells.protocol import Cell, Wall
 
 
 class _Shared:
@@ -75,3 +75,23 @@ def _settle() -> None:
             _lock.release()
         for wall in unused:
             wall.close()
+
+
+class Held:
+    """What an environment must give back. Apart from it, so that a finalizer can hold it without keeping it alive."""
+
+    def __init__(self) -> None:
+        self.wall: Wall | None = None
+        self.cell: Cell | None = None
+        self.give_back: Callable[[], None] = lambda: None
+        self.pid = os.getpid()
+
+    def close_cell(self) -> None:
+        cell, self.cell = self.cell, None
+        if cell is not None and self.pid == os.getpid():  # a forked copy must not end its parent's episode
+            cell.close()
+
+    def close(self) -> None:
+        self.close_cell()
+        self.wall, give_back, self.give_back = None, self.give_back, lambda: None
+        give_back()
