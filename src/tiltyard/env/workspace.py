@@ -1,8 +1,9 @@
 """What lies in a player's workspace at the start: the task's start files, and readable views of its visible tests.
 
-The views (``test_visible.py``; ``visible/NAME.in``, ``.out``, ``.args`` and ``.rc``) are made from the task, so they are the same bytes
-always; they are protected, run_tests never reads them, and they are never part of a submission. Where a file of the
-task has such a name, the task's file wins. Hidden tests, the prelude and the reference are never read here.
+The views (``test_visible.py``; ``visible/NAME.in``, ``.out``, ``.args`` and ``.rc``) are made from the task, so they
+are the same bytes always. They are protected, run_tests never reads them, and they are never part of a submission.
+Where a file of the task has such a name, the task's file wins. Hidden tests, the prelude and the reference are never
+read here.
 """
 
 from __future__ import annotations
