@@ -43,7 +43,10 @@ __all__ = [
     "probe_wall",
 ]
 
-_STRONG = {"namespace": ("tiltyard.cells.namespace", "NamespaceWall")}
+_STRONG = {
+    "namespace": ("tiltyard.cells.namespace", "NamespaceWall"),
+    "container": ("tiltyard.cells.container", "ContainerWall"),
+}
 """Walls that may be missing from this build or this machine, strongest first: module and class."""
 
 WALLS: tuple[str, ...] = (*_STRONG, "process")

@@ -1,0 +1,143 @@
+"""A docker engine of the tests' own: no systemd, no bridge, no iptables, on a private socket; gone afterwards.
+
+``start(folder)`` needs root and dockerd; where that is not to be had, it is ``Unavailable`` with the reason. An engine
+that is running already is used instead when TILTYARD_TEST_DOCKER_HOST names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+UP_S = 60.0
+DOWN_S = 60.0
+_SBIN = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+class Unavailable(Exception):
+    """There is no engine to be had here; the text says why."""
+
+
+def why_not() -> str | None:
+    """Why no engine can be started here, or None."""
+    if not sys.platform.startswith("linux"):
+        return f"a docker engine needs Linux; this is {sys.platform}"
+    missing = [name for name in ("dockerd", "containerd", "runc") if not shutil.which(name, path=_SBIN)]
+    if missing:
+        return (
+            f"no {', '.join(missing)} here; 'apt-get install -y --no-install-recommends docker.io iptables"
+            " busybox-static' brings what these tests need"
+        )
+    if os.geteuid() != 0:
+        return "only root can start a docker engine"
+    return None
+
+
+class Engine:
+    """A dockerd and its folder. ``host`` is its DOCKER_HOST."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "s.sock"
+        if len(str(self.socket)) > 100:
+            raise Unavailable(f"the path of a socket can't be as long as {self.socket}")
+        self.host = f"unix://{self.socket}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def up(self, driver: str) -> None:
+        """Start it. Unavailable with its last words if it does not come up."""
+        dockerd = shutil.which("dockerd", path=_SBIN)
+        assert dockerd is not None
+        argv = [dockerd, f"--host={self.host}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
+        argv += [f"--pidfile={self.folder}/pid", "--iptables=false", "--ip6tables=false", "--ip-forward=false"]
+        argv += ["--ip-masq=false", "--bridge=none", f"--storage-driver={driver}", "--log-level=warn"]
+        argv += ["--exec-opt=native.cgroupdriver=cgroupfs", f"--config-file={self.folder}/none.json"]
+        (self.folder / "none.json").write_text("{}")  # this machine's own configuration is not ours to use
+        log = self.folder / "log"
+        with log.open("ab") as out:
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PATH": _SBIN},
+                start_new_session=True,
+            )
+        end = time.monotonic() + UP_S
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > end:
+                said = log.read_text(errors="replace")[-1000:]
+                self.down()
+                raise Unavailable(f"dockerd does not come up: {said}")
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        from tiltyard.cells.engine_http import HttpEngine
+        from tiltyard.errors import ArenaError
+
+        try:
+            HttpEngine(str(self.socket)).about()
+        except ArenaError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """As if the machine had taken it: no farewell to its containers."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def down(self) -> None:
+        """Stop it, whatever it has in hand, and unmount what it has mounted."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(DOWN_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._end_the_rest()
+        for _ in range(3):
+            for mount in self._mounts():
+                subprocess.run(["umount", "-l", mount], capture_output=True, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_the_rest(self) -> None:
+        """containerd and its shims, if dockerd had no time to end them."""
+        mark = f"{self.folder}/".encode()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    line = (entry / "cmdline").read_bytes()
+                    if mark in line and (b"containerd" in line or b"dockerd" in line):
+                        os.kill(int(entry.name), signal.SIGKILL)
+
+    def _mounts(self) -> list[str]:
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            found = [line.split()[1] for line in file]
+        return sorted((m for m in found if m.startswith(f"{self.folder}/")), reverse=True)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Engine]:
+    """An engine in this folder, or Unavailable."""
+    reason = why_not()
+    if reason is not None:
+        raise Unavailable(reason)
+    folder.mkdir(exist_ok=True)
+    engine = Engine(folder)
+    try:
+        try:
+            engine.up("overlay2")
+        except Unavailable:  # a folder that is on an overlay itself
+            folder.mkdir(exist_ok=True)
+            engine.up("vfs")
+        yield engine
+    finally:
+        engine.down()
