@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tiltyard.cells.inside import files
+from tiltyard.cells.inside import files, tree
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Iterator[int]:
     fd = os.open(tmp_path / "work", os.O_RDONLY | os.O_DIRECTORY)
     yield fd
     os.close(fd)
-    files.remove(str(tmp_path / "work"))  # pytest itself can't remove a deep tree
+    tree.remove(str(tmp_path / "work"))  # pytest itself can't remove a deep tree
 
 
 def descriptors() -> int:
@@ -58,7 +58,7 @@ def test_a_walk_in_a_deep_tree_uses_few_descriptors(root: int, tmp_path: Path) -
     before = descriptors()
     most = 0
     count = 0
-    for _ in files.Walk(root):
+    for _ in tree.Walk(root):
         count += 1
         most = max(most, descriptors()) if count % 100 == 0 else most
     assert count == 1501 and most <= before + 3
@@ -68,7 +68,7 @@ def test_a_walk_in_a_deep_tree_uses_few_descriptors(root: int, tmp_path: Path) -
 def test_a_walk_that_is_left_early_closes_its_descriptors(root: int, tmp_path: Path) -> None:
     deep(tmp_path / "work", 20)
     before = descriptors()
-    for n, _ in enumerate(files.Walk(root)):
+    for n, _ in enumerate(tree.Walk(root)):
         if n == 10:
             break
     assert descriptors() == before
@@ -77,9 +77,9 @@ def test_a_walk_that_is_left_early_closes_its_descriptors(root: int, tmp_path: P
 def test_a_walk_has_its_cap(root: int, tmp_path: Path) -> None:
     for n in range(50):
         (tmp_path / "work" / f"f{n:02}").touch()
-    walk = files.Walk(root, max_seen=20)
+    walk = tree.Walk(root, max_seen=20)
     assert len(list(walk)) == 20 and not walk.complete
-    assert files.usage(root, 20)[1] == 20
+    assert tree.usage(root, 20)[1] == 20
 
 
 def test_a_folder_that_moves_under_the_walk_leads_nowhere(root: int, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_folder_that_moves_under_the_walk_leads_nowhere(root: int, tmp_path: P
     (work / "a/b/c").mkdir(parents=True)
     (work / "z").touch()
     (outside / "secret").mkdir(parents=True)
-    walk = files.Walk(root)
+    walk = tree.Walk(root)
     seen = []
     for path, _ in walk:
         seen.append(path)
@@ -107,7 +107,7 @@ def test_races_of_links_against_the_tools(root: int, tmp_path: Path) -> None:
 
     def arrange() -> None:
         for path in work.iterdir():
-            files.remove(str(path))
+            tree.remove(str(path))
         (work / "real").mkdir()
         (work / "real/file").write_bytes(b"plain")
         (work / "link").symlink_to(outside)
@@ -134,7 +134,7 @@ def test_races_of_links_against_the_tools(root: int, tmp_path: Path) -> None:
                 files.write(root, "real/file", b"new")
             except files.FileError:
                 pass
-            found, _ = files.capture(root, max_file_bytes=99, max_bytes=999, max_files=9, max_depth=9)
+            found, _ = tree.capture(root, max_file_bytes=99, max_bytes=999, max_files=9, max_depth=9)
             assert all(data in (b"plain", b"new", b"") for _, data in found)
     finally:
         stop.set()
@@ -153,7 +153,7 @@ def test_reading_never_opens_a_device(root: int, tmp_path: Path) -> None:
         pytest.skip(f"no device can be made here ({error.strerror})")
     with pytest.raises(files.FileError, match="device"):
         files.read(root, "zero", 10)
-    assert files.listing(root, 9)[0] == [("zero", "device", 0)]
+    assert tree.listing(root, 9)[0] == [("zero", "device", 0)]
 
 
 def test_a_failed_write_leaves_nothing(root: int, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_a_failed_write_leaves_nothing(root: int, tmp_path: Path) -> None:
 def test_skipped_is_bounded(root: int, tmp_path: Path) -> None:
     for n in range(1500):
         (tmp_path / "work" / f"l{n:04}").symlink_to("x")
-    _, skipped = files.capture(root, max_file_bytes=9, max_bytes=9, max_files=9, max_depth=9)
-    assert len(skipped) == files.MAX_SKIPPED + 1 and skipped[-1] == ("…", "and 500 more")
+    _, skipped = tree.capture(root, max_file_bytes=9, max_bytes=9, max_files=9, max_depth=9)
+    assert len(skipped) == tree.MAX_SKIPPED + 1 and skipped[-1] == ("…", "and 500 more")
 
 
 def test_remove_copes_with_everything(tmp_path: Path) -> None:
@@ -188,11 +188,11 @@ def test_remove_copes_with_everything(tmp_path: Path) -> None:
     (target / "sub").chmod(0o100)
     target.chmod(0)
     before = descriptors()
-    assert files.remove(str(target))
+    assert tree.remove(str(target))
     assert descriptors() == before
     assert not target.exists() and (outside / "canary").exists()
-    assert files.remove(str(target))
-    assert files.remove(str(tmp_path / "no/such/folder"))
+    assert tree.remove(str(target))
+    assert tree.remove(str(tmp_path / "no/such/folder"))
 
 
 def test_remove_of_many_files_and_folders() -> None:
@@ -204,17 +204,17 @@ def test_remove_of_many_files_and_folders() -> None:
             for m in range(9):
                 (target / f"d{n}/f{m}").touch()
         fd = os.open(target, os.O_RDONLY)
-        entries, left_out = files.listing(fd, 10)
+        entries, left_out = tree.listing(fd, 10)
         assert len(entries) == 10 and left_out == 19_990
         os.close(fd)
-        assert files.remove(str(target)) and not target.exists()
+        assert tree.remove(str(target)) and not target.exists()
 
 
 def test_remove_of_a_link_or_a_file_removes_that_only(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real/file").touch()
     (tmp_path / "link").symlink_to("real")
-    assert files.remove(str(tmp_path / "link"))
+    assert tree.remove(str(tmp_path / "link"))
     assert (tmp_path / "real/file").exists() and not (tmp_path / "link").is_symlink()
-    assert files.remove(str(tmp_path / "real/file"))
+    assert tree.remove(str(tmp_path / "real/file"))
     assert (tmp_path / "real").exists()

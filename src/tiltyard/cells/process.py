@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from tiltyard.cells.client import KeeperCell, socket_pair
-from tiltyard.cells.inside import files as inside_files
-from tiltyard.cells.inside import procs, wire
+from tiltyard.cells.inside import procs, tree, wire
 from tiltyard.cells.programs import Interpreter
 from tiltyard.cells.protocol import CellLimits
 from tiltyard.errors import ArenaError, UsageError
@@ -205,7 +204,7 @@ def _burial(keeper: subprocess.Popen[bytes], base: str) -> Callable[[], None]:
         rc = _wait(keeper)
         if base and (rc != 0 or os.path.lexists(base)):
             procs.sweep(os.fsencode(base))
-            inside_files.remove(base)
+            tree.remove(base)
 
     return bury
 

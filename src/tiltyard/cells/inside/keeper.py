@@ -20,7 +20,7 @@ import socket
 import sys
 import time
 
-from . import files, procs, pump, wire
+from . import files, procs, pump, tree, wire
 from .run import Job, ProcessStarter, StartError
 
 TYPE_CHECKING = False
@@ -313,7 +313,7 @@ class Keeper:
             return
         used = self._used
         if used is None or used[0] + size > most_bytes or used[1] >= most_files:
-            used = files.usage(self._workspace(), most_files + 16)
+            used = tree.usage(self._workspace(), most_files + 16)
         if used[0] + size > most_bytes:
             raise files.FileError(
                 f"no space is left: all files together may have {most_bytes} bytes; remove something"
@@ -331,13 +331,13 @@ class Keeper:
         return {}, b""
 
     def op_list(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
-        entries, left_out = files.listing(self._workspace(), header["max_entries"])
+        entries, left_out = tree.listing(self._workspace(), header["max_entries"])
         return {"entries": entries, "left_out": left_out}, b""
 
     def op_capture(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         self.kill_all()
         names = ("max_file_bytes", "max_bytes", "max_files", "max_depth")
-        found, skipped = files.capture(self._workspace(), **{name: header[name] for name in names})
+        found, skipped = tree.capture(self._workspace(), **{name: header[name] for name in names})
         answer = {"files": [[path, len(data)] for path, data in found], "skipped": skipped}
         return answer, b"".join(data for _, data in found)
 
@@ -410,7 +410,7 @@ def main(argv: Sequence[str]) -> None:
         pass
     finally:
         if base:
-            files.remove(base)
+            tree.remove(base)
 
 
 def _leave(*_: object) -> None:

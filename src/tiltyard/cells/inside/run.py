@@ -14,7 +14,7 @@ import resource
 import signal
 import time
 
-from . import files, procs
+from . import procs, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,12 +231,12 @@ class ProcessStarter:
                 return f"more than {enough} bytes of memory"
         if job.disk_bytes is None or time.monotonic() < self._next_disk:
             return None
-        return self._disk_excess(job.disk_bytes, job.disk_files or files.MAX_SEEN)
+        return self._disk_excess(job.disk_bytes, job.disk_files or tree.MAX_SEEN)
 
     def _disk_excess(self, most_bytes: int, most_files: int) -> str | None:
         begin = time.monotonic()
         try:
-            used, count = files.usage(self.watched, most_files + 16)
+            used, count = tree.usage(self.watched, most_files + 16)
         except OSError:
             used = count = 0
         end = time.monotonic()
