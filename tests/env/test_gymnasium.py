@@ -66,6 +66,8 @@ def test_default_tasks_are_the_bundled_ones() -> None:
     [
         "import gymnasium, tiltyard; gymnasium.spec('tiltyard/Code-v0')",
         "import tiltyard.env, gymnasium; gymnasium.spec('tiltyard/Code-v0')",
+        "import tiltyard, gymnasium; gymnasium.spec('tiltyard/Code-v0')",
+        "import tiltyard; from gymnasium import spec; spec('tiltyard/Code-v0')",
         "from tiltyard import CodeEnv; import gymnasium; gymnasium.spec('tiltyard/Code-v0')",
         "import gymnasium; gymnasium.make('tiltyard.env:tiltyard/Code-v0', disable_env_checker=True).close()",
         "import tiltyard, sys; assert not {'gymnasium', 'numpy'} & set(sys.modules)",

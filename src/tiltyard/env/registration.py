@@ -1,7 +1,6 @@
 """Makes ``gymnasium.make("tiltyard/Code-v0")`` work, without loading the environment before it is made.
 
-Gymnasium 1.x knows an environment when the package that has it was imported: ``import tiltyard`` after ``gymnasium``,
-``import tiltyard.env`` at any time, or ``gymnasium.make("tiltyard.env:tiltyard/Code-v0")``.
+Gymnasium 1.x knows an environment when the package that has it was imported; ``import tiltyard`` sees to it.
 """
 
 from __future__ import annotations
