@@ -652,11 +652,10 @@ def owner() -> Iterator[Owner]:
 
 def test_a_killed_owner_leaves_nothing(owner: Owner) -> None:
     assert len(named(owner.pid, "tiltyard-keeper")) == 3
-    before = len(Path("/proc/self/mountinfo").read_text().splitlines())
     owner.end()
     assert eventually(lambda: not alive(owner.family))
     assert eventually(lambda: not groups_of(owner.warden))
-    assert len(Path("/proc/self/mountinfo").read_text().splitlines()) == before
+    assert " - tmpfs cell " not in Path("/proc/self/mountinfo").read_text()
 
 
 @pytest.mark.parametrize("victim", ["tiltyard-server", "tiltyard-warden"])
@@ -672,7 +671,7 @@ def test_a_killed_server_takes_its_cells_with_it(owner: Owner, victim: str) -> N
             assert eventually(lambda left=left: not _busy(left))
             os.utime(left, (0, 0)) if os.access(left, os.W_OK) else None
         time.sleep(5.1)
-        NamespaceWall().open({}, CellLimits()).close()
+        NamespaceWall(hash_seed=82).open({}, CellLimits()).close()
         assert groups_of(owner.warden) == []
 
 

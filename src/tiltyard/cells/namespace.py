@@ -230,6 +230,7 @@ class _Server:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = _known(ours)
         self._idle: list[socket.socket] = []
+        self._made = 0
         try:
             with theirs:
                 self._process = _spawn(key, theirs.fileno())
@@ -242,7 +243,7 @@ class _Server:
     def _come_up(self) -> None:
         key = self.key
         wish = {
-            "owner": self.owner,
+            "owner": f"{self.owner:010}",  # of one length always, as all that a server reads before it is warm
             "uid": os.geteuid(),
             "gid": os.getegid(),
             "folders": inside_folders(),
@@ -250,7 +251,6 @@ class _Server:
             "must": key.preload,
             "packages": key.interpreter.site,
             "hidden": [str(ROOT)],
-            "groups": True,
         }
         answer: dict[str, Any] = {}
         trouble = "it ended without a word"
@@ -262,6 +262,8 @@ class _Server:
             trouble = f"it did not come up ({error})"
         if "ready" not in answer:
             self._control.close()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
             said = _last_words(self._process)
             reason = str(answer.get("error") or said or trouble)
             raise ArenaError(f"the fork server can't be started: {reason[:2000]}")
@@ -279,21 +281,23 @@ class _Server:
         ours, theirs = socket_pair()
         try:
             with theirs:
-                stall = self._ask_a_stall(json.dumps(caps).encode(), theirs.fileno())
+                stall = self._ask_a_stall(caps, theirs.fileno())
             return ours, self._wait_for_keeper(ours, stall)
         except BaseException:
             ours.close()
             raise
 
-    def _ask_a_stall(self, packet: bytes, fd: int) -> socket.socket:
+    def _ask_a_stall(self, caps: Mapping[str, Any], fd: int) -> socket.socket:
+        deadline = time.monotonic() + OPEN_S
         while True:
             stall = self._take_stall()
             try:
-                socket.send_fds(stall, [packet], [fd])
+                stall.sendall(b"!")
+                wire.send(stall, dict(caps), deadline=deadline, fds=[fd])
                 return stall
-            except OSError:
+            except (OSError, wire.WireError):
                 stall.close()  # somebody killed it; the next one may do
-                if self._gone(0.0):
+                if self._gone(0.0) or time.monotonic() > deadline:
                     raise _ServerLost("the fork server is dead") from None
 
     def _take_stall(self) -> socket.socket:
@@ -303,19 +307,24 @@ class _Server:
             return self._idle.pop()
 
     def _more_stalls(self) -> None:
-        try:
-            self._control.send(json.dumps({"stalls": STALLS}).encode())
-            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, STALLS, socket.MSG_CMSG_CLOEXEC)
-        except OSError as error:
-            self.stop()
-            raise _ServerLost(error.strerror or str(error)) from None
-        if not data:
-            self.stop()
-            raise _ServerLost("the fork server is dead")
-        self._idle.extend(_known(socket.socket(fileno=fd)) for fd in fds)
-        if not fds:
-            reason = str(json.loads(data).get("error", "no reason given"))[:2000]
-            raise ArenaError(f"a cell can't be made: {reason}")
+        for _ in range(STALLS):
+            if self._made >= self.has["most"]:
+                break
+            ours, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    mail = json.dumps({"number": self._made}).encode()
+                    socket.send_fds(self._control, [mail], [theirs.fileno()])
+                    assert self._process.stdin is not None
+                    os.write(self._process.stdin.fileno(), b"!")
+                except (OSError, ValueError) as error:
+                    ours.close()
+                    self.stop()
+                    raise _ServerLost(str(error)) from None
+            self._made += 1
+            self._idle.append(_known(ours))
+        if not self._idle:
+            raise ArenaError(f"a cell can't be made: {self._made} are open, and one server can hold no more")
 
     def _wait_for_keeper(self, sock: socket.socket, stall: socket.socket) -> Callable[[], None]:
         try:
@@ -348,6 +357,8 @@ class _Server:
     def disown(self) -> None:
         """In a forked child of the owner: it is not ours to end."""
         self._end.detach()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.returncode = 0  # or it would be waited for
 
 
@@ -356,8 +367,9 @@ def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
     lines = f"{package_lines()}; from {PACKAGE}.warden import main; main()"
     try:
         process = subprocess.Popen(
-            [*start, "-c", lines, str(fd)],
+            [*start, "-c", lines, f"{fd:06}"],
             stdin=subprocess.PIPE,  # pipes, as runs have: what an interpreter notes about its streams stays true
+            bufsize=0,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
@@ -367,8 +379,7 @@ def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise ArenaError(f"{key.interpreter.path} can't be started: {error.strerror}") from None
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.close()
+    assert process.stdout is not None
     process.stdout.close()
     return process
 
@@ -397,6 +408,8 @@ def _stop(
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
     control.close()
+    assert process.stdin is not None
+    process.stdin.close()
     while idle:
         idle.pop().close()
     try:

@@ -11,7 +11,6 @@ not told to move, or touches a group that is not named ``tiltyard-…``.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import time
@@ -193,6 +192,13 @@ class Home:
             self.remove()
             raise
 
+    @classmethod
+    def handed_over(cls, places: Iterable[Place], fds: Iterable[int]) -> Home:
+        """One that another process has made, by its descriptors alone: groups can be made in it."""
+        home = cls((), "")
+        home.places, home.fds = list(places), list(fds)
+        return home
+
     def _make(self, place: Place) -> int:
         path = f"{place.path}/{self.name}"
         os.mkdir(path)
@@ -226,39 +232,47 @@ class Group:
         self._doors: list[int] = []
         self._memory: list[int] = []
         self._pids: list[int] = []
+        self._events: list[int] = []
         self.controllers = home.controllers
         for fd, place in zip(home.fds, home.places, strict=True):
-            os.mkdir(name, dir_fd=fd)
+            try:
+                os.mkdir(name, dir_fd=fd)
+            except FileExistsError:
+                pass  # from a stall that was killed
             self._doors.append(os.open(f"{name}/cgroup.procs", _KNOB, dir_fd=fd))
             if "memory" in place.controllers:
                 self._memory = _memory_knobs(fd, name, place.version)
+                events = "memory.events" if place.version == 2 else "memory.oom_control"
+                self._events = [os.open(f"{name}/{events}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)]
             if "pids" in place.controllers:
                 self._pids = [os.open(f"{name}/pids.max", _KNOB, dir_fd=fd)]
 
     @property
     def fds(self) -> list[int]:
         """The descriptors that this object lives by."""
-        return [*self._doors, *self._memory, *self._pids]
+        return [*self._doors, *self._memory, *self._pids, *self._events]
 
     def enter(self) -> None:
         """Move the calling process, which must have one thread, into the group. What it forks is born there."""
         for door in self._doors:
             os.write(door, b"0")
 
+    def memory_kills(self) -> int:
+        """How many processes the kernel has killed in this group, ever, because its memory was full."""
+        for fd in self._events:
+            for line in os.pread(fd, 4096, 0).splitlines():
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+        return 0
+
     def cap(self, memory_bytes: int, processes: int) -> None:
         """Memory of everything in the group together (files in memory too, so add the disk's cap), and processes and
         threads. OSError if the kernel refuses."""
         most = f"{memory_bytes + _SLACK}".encode()
-        try:
-            for knob in self._memory:
-                os.write(knob, most)
-        except (
-            OSError
-        ) as error:  # memory may not be above memory and swap: which goes first depends on what was
-            if error.errno != errno.EINVAL:
-                raise
-            for knob in reversed(self._memory):
-                os.write(knob, most)
+        for knob in self._memory[1:]:
+            os.write(knob, b"-1")  # memory may not be above memory and swap, at any moment
+        for knob in self._memory:
+            os.write(knob, most)
         for knob in self._pids:
             os.write(knob, f"{processes}".encode())
 

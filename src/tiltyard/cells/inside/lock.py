@@ -24,13 +24,15 @@ from collections.abc import Iterable
 
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
+PARENT = 0x00008000
+"""The child's parent is the caller's."""
 ANY_NAMESPACE = NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET
 
 RDONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8
 REMOUNT, BIND, REC, PRIVATE = 32, 4096, 16384, 1 << 18
 DETACH = 2
 
-CAP_KILL, CAP_SETGID, CAP_SETUID = 5, 6, 7
+CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE = 5, 6, 7, 19
 
 _MACHINE = platform.machine()
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -112,15 +114,25 @@ def set_name(name: str) -> None:
 
 
 def overwrite_arguments(name: bytes) -> None:
-    """Put ``name`` over the command line that others see of this process. Does nothing where it can't be found."""
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return
-    start, end = int(fields[45]), int(fields[46])
-    if 0 < start < end:
-        ctypes.memmove(start, name.ljust(end - start, b"\0")[: end - start - 1] + b"\0", end - start)
+    """Put ``name`` over the command line that others see of this process. Does nothing where it can't be found. A
+    child looks where it is: what this process reads would shape its memory."""
+    told, tell = os.pipe()
+    pid = fork()
+    if pid == 0:
+        try:
+            with open("/proc/self/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+            os.write(tell, struct.pack("QQ", int(fields[45]), int(fields[46])))
+        finally:
+            os._exit(0)
+    os.close(tell)
+    said = os.read(told, 16)
+    os.close(told)
+    os.waitpid(pid, 0)
+    if len(said) == 16:
+        start, end = struct.unpack("QQ", said)
+        if 0 < start < end:
+            ctypes.memmove(start, name.ljust(end - start, b"\0")[: end - start - 1] + b"\0", end - start)
 
 
 def fixed_addresses() -> bool:

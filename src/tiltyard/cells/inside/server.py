@@ -1,9 +1,9 @@
 """The fork server: one single-threaded, warm process outside every cell, from which all cells of an owner are forked.
 
-It lives in namespaces of its own, on a root of its own (see ``root``), and answers packets of its owner on one
-SEQPACKET socket, which ask for *stalls* (see ``stall``): forks of it, each of which holds what one cell at a time is
-given on loan, and clones it. Everything else passes between owner, stall and keeper. It reads nothing that a player
-wrote, and ends, with all stalls and cells, when its owner is gone.
+It lives in namespaces of its own, on a root of its own (see ``root``). For each byte on its standard input it forks a
+*stall* (see ``stall``), which holds what one cell at a time is given on loan, and clones it; what is wanted, the fork
+itself reads from the control socket. So the server stays as it was when it said that it is ready: every stall begins
+in the same memory. It reads nothing that a player wrote, and ends, with all stalls and cells, when its owner is gone.
 
 Being the first process of its pid namespace, it takes every process of every cell with it, by whatever end.
 """
@@ -18,12 +18,13 @@ import importlib
 import json
 import os
 import resource
-import select
 import signal
 import socket
 import sys
+import time
 
-from . import cell, cgroup, lock, root, stall
+from . import cgroup, lock, root, stall, wire
+from .twin import Locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 HOSTNAME = "cell"
 MAX_PACKET = 1 << 16
 MOST_STALLS = 1024
+IDS = 2 * MOST_STALLS
+"""User ids for cells: two for each that is open at a time."""
+LETTER_S = 60.0
 
 
 def say(control: socket.socket, what: Mapping[str, Any]) -> None:
@@ -43,33 +47,26 @@ def say(control: socket.socket, what: Mapping[str, Any]) -> None:
         pass
 
 
-def main(
-    control: socket.socket,
-    wish: Mapping[str, Any],
-    home: cgroup.Home | None,
-    *,
-    with_user: bool,
-    ids: Sequence[int],
-) -> None:
-    """Get warm, say so, serve until the owner is gone. OSError names the step that this machine refuses."""
+def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any], *, with_user: bool) -> None:
+    """Get warm, take what the warden has made outside, say so, serve until the owner is gone. OSError names the step
+    that this machine refuses."""
     if with_user:
         _map_own_user(wish["uid"], wish["gid"])
     lock.set_name("tiltyard-server")
+    _begin_with_large_pids()
     lock.set_hostname(HOSTNAME)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(
-            number, signal.SIG_DFL
-        )  # no handler: as the namespace's first process it can't be hit then
+        signal.signal(number, signal.SIG_DFL)  # without a handler the namespace's first process can't be hit
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     _load(wish["folders"], wish["preload"], wish["must"])
     has_proc = root.build(wish["packages"], wish["hidden"])
     _forget_origin()
-    locks = cell.Locks(has_proc=has_proc, two_ids=not with_user)
+    home, ids = _open(letter)
+    locks = Locks(has_proc=has_proc, two_ids=not with_user)
     _seed()
     gc.collect()
     gc.freeze()
-    server = Server(control, home, locks, ids)
     say(
         control,
         {
@@ -78,9 +75,31 @@ def main(
             "proc": has_proc,
             "landlock": locks.landlock,
             "groups": home.controllers if home is not None else (),
+            "most": MOST_STALLS,
         },
     )
-    server.serve()
+    while os.read(0, 1):
+        if lock.fork() == 0:
+            stall.live(control, locks, home, ids)
+
+
+def _begin_with_large_pids() -> None:
+    """The interpreter has the numbers up to 256 ready and makes the others: when pids grow past that, the memory of a
+    stall would change, and with it every cell's. Not every kernel allows it."""
+    try:
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+            file.write("300")
+    except OSError:
+        pass
+
+
+def _open(letter: socket.socket) -> tuple[cgroup.Home | None, Sequence[int]]:
+    """The control groups' home, if there is one, and the user ids for cells, if they can be chosen."""
+    with letter:
+        said, _, fds = wire.receive(letter, deadline=time.monotonic() + LETTER_S, max_block=0, take_fds=True)
+    places = [cgroup.Place("", version, tuple(controllers)) for version, controllers in said["places"]]
+    ids = range(said["ids"], said["ids"] + IDS) if said["ids"] else range(0)
+    return cgroup.Home.handed_over(places, fds) if fds else None, ids
 
 
 def _map_own_user(uid: int, gid: int) -> None:
@@ -106,7 +125,10 @@ def _load(folders: Sequence[str], preload: Sequence[str], must: Sequence[str]) -
         for entry in sorted(os.listdir(folder)):
             name, dot, suffix = entry.partition(".")
             if dot and suffix == "py" and name.isidentifier() and name != "__init__":
-                importlib.import_module(f"{__package__}.{name}")
+                try:
+                    importlib.import_module(f"{__package__}.{name}")
+                except Exception:
+                    pass  # whoever asks for that program is told; cells that don't are as good as ever
 
 
 def _seed() -> None:
@@ -121,81 +143,3 @@ def _forget_origin() -> None:
     sys.argv[:] = ["python"]
     sys.orig_argv[:] = ["python"]
     lock.overwrite_arguments(b"python3")
-
-
-class Server:
-    """The loop, and the numbers of stalls that live."""
-
-    def __init__(
-        self, control: socket.socket, home: cgroup.Home | None, locks: cell.Locks, ids: Sequence[int]
-    ) -> None:
-        self.control = control
-        self.home = home
-        self.locks = locks
-        self.ids = ids
-        self.most = len(ids) // 2 if ids else MOST_STALLS
-        self.groups: dict[int, cgroup.Group] = {}
-        self.stalls: dict[int, tuple[int, int]] = {}
-        """By pidfd: pid and number."""
-        self.poll = select.epoll()
-
-    def serve(self) -> None:
-        self.poll.register(self.control.fileno(), select.EPOLLIN)
-        while True:
-            for fd, _ in self.poll.poll():
-                if fd != self.control.fileno():
-                    self._bury(fd)
-                elif not self._request():
-                    return
-
-    def _request(self) -> bool:
-        """One packet, which asks for stalls; False when the owner is gone."""
-        data = self.control.recv(MAX_PACKET)
-        if not data:
-            return False
-        fds: list[int] = []
-        answer: dict[str, Any] = {}
-        try:
-            for _ in range(json.loads(data)["stalls"]):
-                fds.append(self._stall())
-        except OSError as error:
-            answer = {"error": f"{error.strerror or error}"}
-        try:
-            socket.send_fds(self.control, [json.dumps(answer).encode()], fds)
-        except OSError:
-            return False
-        finally:
-            for fd in fds:
-                os.close(fd)
-        return True
-
-    def _stall(self) -> int:
-        """Fork a stall; the descriptor of the socket on which it is asked for cells."""
-        used = {number for _, number in self.stalls.values()}
-        number = next(n for n in range(self.most + 1) if n not in used)
-        if number == self.most:
-            raise OSError(0, f"{self.most} cells are open, and one server can hold no more")
-        if self.home is not None and number not in self.groups:
-            self.groups[number] = cgroup.Group(self.home, f"cell-{number}")
-        ids = (self.ids[2 * number], self.ids[2 * number + 1]) if self.ids else None
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            pid = lock.fork()
-            if pid == 0:
-                stall.live(ours, self.locks, ids, self.groups.get(number))
-            pidfd = os.pidfd_open(pid)
-            self.stalls[pidfd] = (pid, number)
-            self.poll.register(pidfd, select.EPOLLIN)
-            ours.close()
-            return theirs.detach()
-
-    def _bury(self, pidfd: int) -> None:
-        """A stall has ended. Its keeper, if it had one, was killed with it and is now a child of this process."""
-        self.stalls.pop(pidfd)
-        self.poll.unregister(pidfd)
-        os.close(pidfd)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            pass

@@ -2,8 +2,9 @@
 
 That is two user ids, an empty network namespace, and a control group. The stall lives in the group itself, so that
 its cells are born in it: to move a process into a group makes the kernel wait for every processor, ten milliseconds
-on a machine that has nothing else to do. The owner asks on a SEQPACKET socket; each packet has a cell's caps and
-carries the socket on which the owner will speak to the keeper. The next packet is read when that cell is gone.
+on a machine that has nothing else to do. The owner sends a byte, at which the stall clones a cell, and a frame with
+the cell's caps and the socket on which the owner will speak to its keeper, which the clone reads: the stall itself
+stays as it was. The next byte is read when that cell is gone.
 """
 
 from __future__ import annotations
@@ -13,29 +14,33 @@ import os
 import signal
 import socket
 
-from . import cell, lock
+from . import cell, cgroup, lock
+from .twin import KEEPER, PLAYER, take_mail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, NoReturn
+    from collections.abc import Sequence
+    from typing import NoReturn
 
-    from .cgroup import Group
+    from .cgroup import Home
+    from .twin import Locks
 
 MAX_PACKET = 1 << 16
+_NOT_BEGUN = 3
 _CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWCGROUP
 
 
-def live(
-    sock: socket.socket, locks: cell.Locks, ids: tuple[int, int] | None, group: Group | None
-) -> NoReturn:
-    """Be a stall until the owner is gone; for a process just forked from the server."""
+def live(control: socket.socket, locks: Locks, home: Home | None, ids: Sequence[int]) -> NoReturn:
+    """Become the stall that a packet on ``control`` describes, and be it until the owner is gone; for a process just
+    forked from the server."""
     try:
-        lock.close_others([0, 1, 2, sock.fileno(), *(group.fds if group is not None else ())])
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        data, fds, _, _ = socket.recv_fds(control, MAX_PACKET, 1, socket.MSG_CMSG_CLOEXEC)
+        number = json.loads(data)["number"]
         lock.die_with_parent()
         lock.set_name("tiltyard-stall")
-        stall = Stall(sock, locks, ids, group)
-        while stall.serve_one():
+        stall = Stall(fds[0], locks, home, number, ids[2 * number : 2 * number + 2])
+        while os.read(fds[0], 1) and stall.serve_one():
             pass
     finally:
         os._exit(0)
@@ -44,80 +49,63 @@ def live(
 class Stall:
     """See the module's first lines. What can't be had is said to who asks for a cell."""
 
-    def __init__(
-        self, sock: socket.socket, locks: cell.Locks, ids: tuple[int, int] | None, group: Group | None
-    ) -> None:
-        self.sock = sock
+    def __init__(self, mail: int, locks: Locks, home: Home | None, number: int, ids: Sequence[int]) -> None:
+        self.mail = mail
         self.locks = locks
-        self.ids = ids
-        self.group = group
+        self.wait, self.go = os.pipe()
+        self.group: cgroup.Group | None = None
         self.trouble: OSError | None = None
+        self.ids = f"{PLAYER} 0 1\n".encode()  # the one id that this user has
+        if ids:
+            self.ids = f"{KEEPER} {ids[0]} 1\n{PLAYER} {ids[1]} 1\n".encode()
         try:
+            if home is not None:
+                self.group = cgroup.Group(home, f"cell-{number}")
+                self.group.enter()
             lock.unshare(lock.NEWNET)
-            if group is not None:
-                group.enter()
         except OSError as error:
             self.trouble = error
+        group = self.group.fds if self.group is not None else []
+        lock.close_others([0, 1, 2, mail, self.wait, self.go, *group])
 
     def serve_one(self) -> bool:
-        """One cell, from its request to its end; False when the owner is gone."""
-        data, fds, _, _ = socket.recv_fds(self.sock, MAX_PACKET, 1, socket.MSG_CMSG_CLOEXEC)
-        if not data:
-            return False
-        pid = 0
+        """One cell, from its request to its end; False when no other can be made here. It leaves this process's memory
+        as it was, whatever the cell does: the next one begins in the same state."""
         try:
-            try:
-                pid = self._clone(json.loads(data), fds[0])
-            except OSError as error:
-                _refuse(fds[0], error)
-        finally:
-            for fd in fds:
-                os.close(fd)
-        if pid:
-            os.waitpid(pid, 0)
-        return True
-
-    def _clone(self, caps: Mapping[str, Any], fd: int) -> int:
-        if self.trouble is not None:
-            raise self.trouble
-        wait, go = os.pipe()
-        try:
+            if self.trouble is not None:
+                raise self.trouble
             pid = lock.clone(_CELL)
-            if pid == 0:
-                self._child(caps, fd, wait)
-            try:
-                self._map(pid)
-            except OSError:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                raise
-            os.write(go, b"!")
-            return pid
-        finally:
-            os.close(wait)
-            os.close(go)
-
-    def _child(self, caps: Mapping[str, Any], fd: int, wait: int) -> NoReturn:
+        except OSError as error:
+            self._refuse(error)
+            return True
+        if pid == 0:
+            self._child()
         try:
-            if os.read(wait, 1):
-                cell.live(fd, self.locks, caps, self.group)
-        finally:
-            os._exit(0)
-
-    def _map(self, pid: int) -> None:
-        """The ids of a cell: its own two, or the one that this user has."""
-        if self.ids is not None:
-            text = f"{cell.KEEPER} {self.ids[0]} 1\n{cell.PLAYER} {self.ids[1]} 1\n".encode()
-        else:
-            text = f"{cell.PLAYER} 0 1\n".encode()
-        for name in ("uid_map", "gid_map"):
-            at = os.open(f"/proc/{pid}/{name}", os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.write(at, text)
-            finally:
+            for name in ("uid_map", "gid_map"):
+                at = os.open(f"/proc/{pid}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+                os.write(at, self.ids)
                 os.close(at)
+        except OSError as error:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self._refuse(error)
+            return False
+        os.write(self.go, b"!")
+        return os.waitpid(pid, 0)[1] >> 8 != _NOT_BEGUN
 
+    def _child(self) -> NoReturn:
+        code = _NOT_BEGUN
+        try:
+            if os.read(self.wait, 1):
+                cell.live(self.mail, self.locks, self.group)
+                code = 0
+        finally:
+            os._exit(code)
 
-def _refuse(fd: int, error: OSError) -> None:
-    with socket.socket(fileno=os.dup(fd)) as sock:
-        cell.refuse(sock, error)
+    def _refuse(self, error: OSError) -> None:
+        """Take the mail that nobody else will take, and answer it."""
+        try:
+            with socket.socket(fileno=take_mail(self.mail)[1][0]) as sock:
+                cell.refuse(sock, error)
+        except (OSError, ValueError, IndexError):
+            pass  # the owner is gone

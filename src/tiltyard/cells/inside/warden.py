@@ -1,10 +1,13 @@
 """The first process of a fork server: it outlives the server only to clean up, and never speaks to a cell.
 
 Started by the owner with one end of a SEQPACKET socket, whose first packet says what is wanted.
-It makes what lies outside every namespace (control groups, a block of user ids), clones the server into namespaces of
-its own, and then waits for one of two ends: the server's, or its owner's, however they come. Then everything of the
+It clones the server into namespaces of its own, makes what lies outside every namespace (control groups, a block of
+user ids) and hands it over, and then waits for one of two ends: the server's, or its owner's, however they come. Then everything of the
 server dies with its pid namespace, and the control groups are removed. If the warden itself is killed, the server
 dies with it.
+
+The server is cloned before anything is looked at that differs from one start to the next: what a process has read
+shapes its memory, and all servers of a machine shall be alike.
 """
 
 from __future__ import annotations
@@ -18,14 +21,13 @@ import socket
 import sys
 import time
 
-from . import cgroup, lock, server
+from . import cgroup, lock, server, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-BLOCK = 2048
-"""User ids of one server: two for each cell that is open at a time."""
+LETTER_S = 60.0
 _NAMESPACES = lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWNET
 
 
@@ -42,15 +44,24 @@ def main() -> None:
     os.umask(0o022)
     lock.set_name("tiltyard-warden")
     home = None
+    ours, theirs = socket.socketpair()
     try:
-        owner = _pidfd_of_owner(wish["owner"])
-        home = _groups() if wish["groups"] else None
-        child, with_user, ids = _clone()
+        owner = _pidfd_of_owner(int(wish["owner"]))
+        child, with_user = _clone()
         if child == 0:
-            _serve(control, wish, home, with_user, ids)
+            ours.close()
+            _serve(control, theirs, wish, with_user)
+        theirs.close()
+        home = _groups()
+        letter = {
+            "ids": 0 if with_user else _claim_ids(),
+            "places": [[p.version, p.controllers] for p in home.places] if home is not None else [],
+        }
+        fds = home.fds if home is not None else []
+        wire.send(ours, letter, deadline=time.monotonic() + LETTER_S, fds=fds)
         status = _watch(owner, child, control)
-    except OSError as error:
-        server.say(control, {"error": f"{error.strerror or error}"})
+    except (OSError, wire.WireError) as error:
+        server.say(control, {"error": f"{getattr(error, 'strerror', None) or error}"})
         status = 1
     finally:
         if home is not None:
@@ -86,32 +97,34 @@ def _groups() -> cgroup.Home | None:
         return None  # what is in force is reported by what the server has, not by what was wished
 
 
-def _clone() -> tuple[int, bool, tuple[int, ...]]:
-    """Clone the server: (pid or 0, whether it lives in a user namespace of its own, user ids for cells)."""
-    ids = _claim_ids() if os.geteuid() == 0 else ()
-    if ids:
+def _clone() -> tuple[int, bool]:
+    """Clone the server: its pid, or 0 in it, and whether it lives in a user namespace of its own."""
+    if os.geteuid() == 0 and _id_range() is not None:
         try:
-            return lock.clone(_NAMESPACES), False, ids
+            return lock.clone(_NAMESPACES), False
         except PermissionError:
             pass  # a root without the right to mount: as an ordinary user, then
-    return lock.clone(_NAMESPACES | lock.NEWUSER), True, ()
+    return lock.clone(_NAMESPACES | lock.NEWUSER), True
+
+
+def _id_range() -> tuple[int, int] | None:
+    """User ids that may be given to cells, from and to, far from those of people; None where there are too few."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        ranges = [tuple(map(int, line.split())) for line in file]
+    first, _, count = max(ranges, key=lambda r: r[2])
+    lowest = first + (20_000 if count < 1 << 17 else 1 << 20)
+    top = min(first + count, 1 << 31)
+    return (lowest, top) if lowest + server.IDS <= top else None
 
 
 _claims: list[socket.socket] = []
 
 
-def _claim_ids() -> tuple[int, ...]:
-    """A block of user ids that no other server of this machine uses: each is held by the name of an abstract socket,
-    which goes with its holder. () if ids can't be chosen here."""
-    with open("/proc/self/uid_map", encoding="ascii") as file:
-        ranges = [tuple(map(int, line.split())) for line in file]
-    first, _, count = max(ranges, key=lambda r: r[2])
-    top = min(first + count, 1 << 31) - BLOCK
-    lowest = max(first + BLOCK, 60000 if count < 1 << 17 else 1 << 20)
-    for n in range(256):
-        base = top - n * BLOCK
-        if base < lowest:
-            break
+def _claim_ids() -> int:
+    """The first of a block of user ids that no other server of this machine uses: a block is held by the name of an
+    abstract socket, which goes with its holder."""
+    lowest, top = _id_range() or (0, 0)
+    for base in range(top - server.IDS, lowest - 1, -server.IDS):
         claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             claim.bind(f"\0tiltyard-ids-{base}")
@@ -119,23 +132,15 @@ def _claim_ids() -> tuple[int, ...]:
             claim.close()
             continue
         _claims.append(claim)
-        return tuple(range(base, base + BLOCK))
-    return ()
+        return base
+    raise OSError(0, f"all user ids from {lowest} to {top} are taken by other fork servers")
 
 
-def _serve(
-    control: socket.socket,
-    wish: dict[str, Any],
-    home: cgroup.Home | None,
-    with_user: bool,
-    ids: tuple[int, ...],
-) -> NoReturn:
+def _serve(control: socket.socket, letter: socket.socket, wish: dict[str, Any], with_user: bool) -> NoReturn:
     code = 1
     try:
         lock.die_with_parent()
-        for claim in _claims:
-            claim.close()
-        server.main(control, wish, home, with_user=with_user, ids=ids)
+        server.main(control, letter, wish, with_user=with_user)
         code = 0
     except BaseException as error:
         text = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"

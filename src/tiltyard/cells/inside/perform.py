@@ -1,0 +1,104 @@
+"""One job, done in this process, and ended as an interpreter ends: the work of a forked run.
+
+A fork of a warm interpreter has no interpreter's end of its own: the exit code, the message, exit handlers, joined
+threads, flushed streams and dropped objects are made here, in the interpreter's order. Nothing is printed that
+``python`` would not print, and no frame of ours is in a traceback.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+
+from . import boot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from .run import Job
+
+
+def perform(job: Job, fds: list[int]) -> NoReturn:
+    """Do the job in this process and end it as the interpreter would: code, message, exit handlers, streams."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.clear()
+    os.environ.update(job.env)
+    sys.orig_argv[:] = ["python", *job.rest]
+    me = os.getpid()
+    code = 0
+    try:
+        boot.become(job.kind, job.rest, fds)
+    except SystemExit as end:
+        code = _exit_code(end)
+    except KeyboardInterrupt as error:
+        _show(error)
+        code = -signal.SIGINT
+    except BaseException as error:
+        _show(error)
+        code = 1
+    if os.getpid() != me and job.kind in ("program", "tool"):
+        os._exit(code & 0xFF)
+    code = _finish(code)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code & 0xFF)
+
+
+def _exit_code(end: SystemExit) -> int:
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code & 0xFF
+    try:
+        sys.stdout.flush()
+        print(end.code, file=sys.stderr)
+    except Exception:
+        pass
+    return 1
+
+
+def _show(error: BaseException) -> None:
+    """The traceback, without the frames that are ours."""
+    trace = error.__traceback__
+    ours = (__file__, boot.__file__)
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+
+
+def _finish(code: int) -> int:
+    """Threads joined, exit handlers run, streams flushed, the script's objects dropped: in the interpreter's order."""
+    import atexit
+
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        try:
+            threading._shutdown()
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+    atexit._run_exitfuncs()
+    code = _flush(code)
+    names = getattr(sys.modules.get("__main__"), "__dict__", {})
+    for private in (True, False):
+        for name in list(names):
+            if (name[:1] == "_" and name[:2] != "__") == private and name != "__builtins__":
+                names[name] = None
+    gc.collect()
+    return _flush(code)
+
+
+def _flush(code: int) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except BaseException:
+            if stream is sys.stdout and code == 0:
+                code = 120
+    return code

@@ -1,0 +1,333 @@
+"""Runs, and the keeper's *twin*: a process that stays as it was born, from which every run of a cell is forked.
+
+The order of a program's sets and the addresses that it prints follow from the state of its memory. A keeper's depends
+on all that it has done, down to how its messages were cut; so it forks its twin before it does anything, and the twin
+does nothing but wait for a byte and fork: each run begins in the same memory. What is to be run, the fork itself reads
+from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends.
+
+A run has the player's ids, the filter, Landlock, its rlimits, no capability, and no descriptor but its own. Where the
+machine has only one id for a cell, a player can kill the twin; the keeper then makes another.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import time
+
+from . import lock, perform, procs, run, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Any, NoReturn
+
+    from .cgroup import Group
+    from .run import Job
+
+PLAYER = 1000
+"""The player's uid and gid as the cell sees them."""
+KEEPER = 0
+"""The keeper's, where the machine gives a second id to a cell; else it has the player's."""
+NOT_PLAYERS = 8
+"""Room in a cell's control group for those that are counted with the player's: the stall, the keeper, its twin, the one
+that kills what a run leaves behind."""
+ANSWER_S = 30.0
+_LENGTHS = struct.Struct("!IQ")  # as in ``wire``
+_PID = struct.Struct("i")
+_STDIO = 3
+
+
+class Locks:
+    """What is the same for all cells of a server: the filter, Landlock's version, whether there is /proc and a
+    second id for each cell."""
+
+    def __init__(self, *, has_proc: bool, two_ids: bool) -> None:
+        self.filter = lock.Filter(lock.filter_program())
+        self.landlock = lock.landlock_abi()
+        self.has_proc = has_proc
+        self.two_ids = two_ids
+
+
+def cap_group(group: Group, caps: Mapping[str, Any]) -> None:
+    """Set a cell's caps on its control group. OSError if the kernel refuses."""
+    group.cap(caps["memory_bytes"] + caps["disk_bytes"], caps["processes"] + NOT_PLAYERS)
+
+
+def high(fd: int) -> int:
+    """The descriptor, moved out of the way of those that a run is given."""
+    moved: int = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, wire.MAX_FDS + 16)
+    os.close(fd)
+    return moved
+
+
+def take_mail(fd: int) -> tuple[dict[str, Any], list[int]]:
+    """A frame (see ``wire``) without a block, and the descriptors that came with it. Waits for it; never changes how
+    ``fd`` waits, for it is read by another process, too."""
+    with socket.socket(fileno=os.dup(fd)) as sock:
+        flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
+        lengths, fds, _, _ = socket.recv_fds(sock, _LENGTHS.size, wire.MAX_FDS, flags)
+        header = sock.recv(_LENGTHS.unpack(lengths)[0], socket.MSG_WAITALL)
+    return json.loads(header), fds
+
+
+# ---------------------------------------------------------------- in the keeper
+
+
+class _TwinLost(Exception):
+    """The twin is dead, or does not answer."""
+
+
+class ForkStarter:
+    """Begins and ends runs. See ``run.Starter``. ``workspace`` is a descriptor, ``landlock`` that of a ruleset or -1,
+    ``caps`` the cell's, ``group`` the control group that it is in."""
+
+    def __init__(
+        self, workspace: int, locks: Locks, landlock: int, caps: Mapping[str, Any], group: Group | None
+    ) -> None:
+        self.workspace = workspace
+        self.locks = locks
+        self.landlock = landlock
+        self.caps = dict(caps)
+        self.group = group
+        self.counted = group is not None and "memory" in group.controllers
+        """Whether the kernel adds the cell's memory up."""
+        self.kills = group.memory_kills() if group is not None else 0
+        self.twin = 0
+        """Its pid, or 0."""
+        self.sock: socket.socket | None = None
+        self.bell = -1
+        self._make_twin()
+
+    def _make_twin(self) -> None:
+        ours, theirs = socket.socketpair()
+        hear, ring = os.pipe()
+        pid = lock.fork()
+        if pid == 0:
+            _live(self, high(hear), high(theirs.detach()))
+        theirs.close()
+        os.close(hear)
+        self.twin, self.sock, self.bell = pid, ours, ring
+
+    def _lose_twin(self) -> None:
+        if self.sock is not None:
+            self.sock.close()
+            os.close(self.bell)
+            self.sock = None
+            try:
+                os.kill(self.twin, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.twin = 0
+
+    def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
+        if job.memory_bytes is not None and job.memory_bytes > self.caps["memory_bytes"]:
+            self.caps["memory_bytes"] = job.memory_bytes
+            if self.group is not None:
+                cap_group(self.group, self.caps)
+        try:
+            for _ in range(2):
+                try:
+                    return self._start(job, [*stdio, *fds])
+                except _TwinLost:
+                    self._lose_twin()
+        except OSError as error:
+            raise run.StartError(f"no process can be started ({error.strerror})", players=False) from None
+        raise run.StartError("no process can be started: none that is forked answers", players=False)
+
+    def _start(self, job: Job, fds: list[int]) -> int:
+        if self.sock is None:
+            self._make_twin()
+        assert self.sock is not None
+        deadline = time.monotonic() + ANSWER_S
+        told, tell = os.pipe()
+        try:
+            try:
+                os.write(self.bell, b"!")
+                header = {name: getattr(job, name) for name in job.__slots__}
+                wire.send(self.sock, header, deadline=deadline, fds=[tell, *fds])
+            except (OSError, wire.WireError):
+                raise _TwinLost from None
+            finally:
+                os.close(tell)
+            said = _all_said(told, deadline)
+        finally:
+            os.close(told)
+        pid, trouble = said[: _PID.size], said[_PID.size :]
+        if len(pid) < _PID.size:
+            raise _TwinLost
+        if trouble:
+            raise run._start_error(trouble, job.rest[0], job.kind == "command")
+        found: int = _PID.unpack(pid)[0]
+        return found
+
+    def excess(self, job: Job) -> str | None:
+        """The kernel holds the caps. Where it adds a cell's memory up and kills for it, it kills one process after the
+        other: one is enough to end the run. Where it does not add up, that is done here."""
+        if job.memory_bytes is None:
+            return None
+        if self.counted:
+            before, self.kills = self.kills, self.group.memory_kills() if self.group is not None else 0
+            over = self.kills > before
+        else:
+            below = procs.descendants((self.twin,))
+            over = procs.tasks_and_memory(below, job.memory_bytes)[1] > job.memory_bytes
+        return f"more than {job.memory_bytes} bytes of memory" if over else None
+
+    def kill(self, reap: Callable[[], bool], spare: Collection[int]) -> bool:
+        """One signal reaches all, and none can fork past it: the kernel sends it to every process of the namespace
+        that the sender may signal. Only where some must live are processes looked for one by one."""
+        if spare:
+            return procs.kill_descendants(reap, {*spare, self.twin})
+        end = time.monotonic() + 20.0
+        pause = 0.0002
+        while reap() and not self._alone():
+            if self.locks.two_ids:
+                _kill_as_player()
+            else:
+                _signal_all()
+                self._lose_twin()  # it has the player's id
+            if time.monotonic() > end:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, 0.01)
+        return True
+
+    def _alone(self) -> bool:
+        """Whether nothing but the twin is left: what has lost its parent is a child of this process."""
+        try:
+            fd = os.open("/proc/thread-self/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return os.read(fd, 4096).split() == ([b"%d" % self.twin] if self.twin else [])
+        finally:
+            os.close(fd)
+
+
+def _all_said(fd: int, deadline: float) -> bytes:
+    """Everything up to the end of a pipe. Raises _TwinLost at the deadline."""
+    said = b""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        part = os.read(fd, 4096)
+        if not part:
+            return said
+        said += part
+    raise _TwinLost
+
+
+def _signal_all() -> None:
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _kill_as_player() -> None:
+    """A child with the player's ids signals all that it can: the player's processes, and not the twin."""
+    try:
+        pid = lock.fork()
+    except OSError:
+        return  # until what is dying is dead; the caller tries again
+    if pid == 0:
+        try:
+            os.setresuid(PLAYER, PLAYER, PLAYER)
+            _signal_all()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
+# ---------------------------------------------------------------- in the twin, and in what it forks
+
+
+def _live(cell: ForkStarter, bell: int, mail: int) -> NoReturn:
+    """Fork a run for each byte, until the keeper is gone."""
+    try:
+        lock.close_others([0, 1, 2, bell, mail, cell.workspace, cell.landlock])
+        lock.die_with_parent()
+        lock.set_name("tiltyard-twin")
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        while os.read(bell, 1):
+            try:
+                if lock.clone(lock.PARENT) == 0:
+                    _begin(cell, mail)
+            except OSError as error:
+                _say_no(mail, error)
+    finally:
+        os._exit(0)
+
+
+def _say_no(mail: int, error: OSError) -> None:
+    _, fds = take_mail(mail)
+    os.write(fds[0], _PID.pack(0) + f"fork {error.errno} {error.strerror}".encode())
+    for at in fds:
+        os.close(at)
+
+
+def _begin(cell: ForkStarter, mail: int) -> NoReturn:
+    step = "set up"
+    me = os.getpid()
+    try:
+        header, fds = take_mail(mail)
+        job = run.Job.from_header(header)
+        tell = high(fds.pop(0))
+        os.write(tell, _PID.pack(me))
+        run.settle(cell.workspace, fds[:_STDIO], fds[_STDIO:])
+        lock.close_others([*range(len(fds)), tell, cell.landlock])
+        lock.set_name("python3")
+        _become_player(cell, job)
+        if job.kind == "command":
+            step = "exec"
+            os.execvpe(job.rest[0], job.rest, job.env)
+        os.close(tell)
+        perform.perform(job, list(range(_STDIO, len(fds))))
+    except OSError as error:
+        os.write(tell, f"{step} {error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        os.write(tell, f"{step} 0 {type(error).__name__}: {error}".encode()[:4096])
+    finally:
+        os._exit(127 if os.getpid() == me else 1)
+
+
+def _become_player(cell: ForkStarter, job: Job) -> None:
+    """From the keeper's rights to none. Nothing of this can be undone from inside. Other processes of the player can
+    look into this one from the moment that it is dumpable: what is the keeper's must be gone by then."""
+    if cell.group is not None and "cpu" in cell.group.controllers:
+        os.nice(10)  # within the cell's own share: the keeper stays quick, however busy the player is
+    run.limit(job)
+    if job.processes is not None:
+        most = job.processes + (
+            0 if cell.locks.two_ids else 2
+        )  # the keeper and its twin have the same id, and count
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    if cell.locks.two_ids:
+        os.setresgid(PLAYER, PLAYER, PLAYER)
+        os.setresuid(PLAYER, PLAYER, PLAYER)
+    lock.set_capabilities(())
+    lock.set_dumpable(True)
+    _kill_me_first()
+    if cell.landlock >= 0:
+        lock.landlock_restrict(cell.landlock)
+        os.close(cell.landlock)
+
+
+def _kill_me_first() -> None:
+    """When memory runs out, a run goes before anything else of this machine does."""
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return  # no /proc in this cell
+    try:
+        os.write(fd, b"1000")
+    finally:
+        os.close(fd)
