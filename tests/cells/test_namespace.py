@@ -134,6 +134,9 @@ def test_no_installed_package_is_seen(cell: Cell) -> None:
 
 
 def test_another_interpreter_brings_its_packages_but_not_the_arena() -> None:
+    found = subprocess.run([sys.executable, "-c", "import pytest"], env={}, capture_output=True, check=False)
+    if found.returncode != 0:
+        pytest.skip("pytest is not one of this interpreter's own packages")
     wall = NamespaceWall(python=sys.executable)
     try:
         with wall.open({}, CellLimits()) as cell:
@@ -222,7 +225,10 @@ def test_a_run_has_no_rights_at_all(cell: Cell) -> None:
     )
     assert got == ["0" * 16] * 4 + ["1", "2"]
     got = answer(cell, "print(json.dumps([os.getresuid(), os.getresgid(), attempt(lambda: os.setuid(0))]))")
-    assert got == [[1000] * 3, [1000] * 3, errno.EPERM]
+    assert got[:2] == [[1000] * 3, [1000] * 3] and got[2] in (
+        errno.EPERM,
+        errno.EINVAL,
+    )  # EINVAL: there is no such id
 
 
 # ------------------------------------------------------------------------------------------------ calls

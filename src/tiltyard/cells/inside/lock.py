@@ -216,13 +216,12 @@ def bind(source: str, target: str, *, device: bool = False) -> None:
         _libc.mount(os.fsencode(source), os.fsencode(target), None, _ulong(BIND | REC), None),
         f"bind {source} at {target}",
     )
-    if not device:
-        seal(target)
+    seal(target, NOSUID | NOEXEC if device else NOSUID | NODEV | RDONLY)
 
 
-def seal(target: str) -> None:
-    """Make the mount at ``target``, and all below it, read-only, without devices or set-user-id."""
-    attributes = struct.pack("QQQQ", RDONLY | NOSUID | NODEV, 0, 0, 0)
+def seal(target: str, flags: int) -> None:
+    """Set these flags on the mount at ``target`` and on all below it."""
+    attributes = struct.pack("QQQQ", flags, 0, 0, 0)  # attributes have the same bits as the flags
     try:
         _call(
             "mount_setattr",
@@ -236,7 +235,7 @@ def seal(target: str) -> None:
         if error.errno != errno.ENOSYS:
             raise
         kept = os.statvfs(target).f_flag & (os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME | os.ST_RELATIME)
-        mount("none", target, None, BIND | REMOUNT | RDONLY | NOSUID | NODEV | _mount_flags(kept))
+        mount("none", target, None, BIND | REMOUNT | flags | _mount_flags(kept))
 
 
 def _mount_flags(kept: int) -> int:
