@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tiltyard.cli import app
+from tiltyard.cli import app, main
 from tiltyard.records import Store
 
 COMMANDS = ["run", "validate", "tasks", "show", "play", "replay", "doctor", "version"]
@@ -104,9 +104,12 @@ def test_help_and_version_import_nothing_heavy():
         (["replay", "/nowhere", "e-1"], "there is no store"),
     ],
 )
-def test_errors_are_one_message_on_stderr_and_exit_code_2(arguments, found, pool):
-    code, out, err = tiltyard(*[pool if a == "POOL" else a for a in arguments])
-    assert code == 2 and out == ""
+def test_errors_are_one_message_on_stderr_and_exit_code_2(arguments, found, pool, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tiltyard", *[pool if a == "POOL" else a for a in arguments]])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert end.value.code == 2 and out == ""
     assert found in err and "error: " in err and "Traceback" not in err
 
 

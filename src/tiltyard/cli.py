@@ -254,7 +254,7 @@ def play(
     wall: WallName = "auto",
     reward: Reward = None,
     store: Annotated[
-        Path | None, typer.Option("--store", metavar="PATH", help="Keep the episode in this store.")
+        str | None, typer.Option("--store", metavar="PATH", help="Keep the episode in this store.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -280,7 +280,7 @@ def play(
 
 @app.command()
 def replay(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A store that `run --store` wrote.")],
+    store: Annotated[str, typer.Argument(metavar="STORE", help="A store that `run --store` wrote.")],
     episode: Annotated[
         str, typer.Argument(metavar="EPISODE", help="An episode's id, or the beginning of one.")
     ],
@@ -315,11 +315,12 @@ def doctor(as_json: Json = False) -> None:
 
     Example: `tiltyard doctor`
     """
+    import importlib
+
     try:
-        from tiltyard.cells import doctor as cells_doctor
-    except ImportError:
+        report = importlib.import_module("tiltyard.cells.doctor").examine()
+    except ModuleNotFoundError:
         raise UsageError("this build of tiltyard has no doctor") from None
-    report = cells_doctor.examine()
     if as_json:
         _json(report.as_json())
     else:

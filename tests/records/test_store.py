@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
 
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.records import EpisodeRecord, RunRecord, StepRecord, Store, schema
@@ -184,6 +186,19 @@ def test_things_that_are_no_store(tmp_path):
         Store("nosuchdb://host/x")
     assert (tmp_path / "other.sqlite").read_bytes() == before
     assert (tmp_path / "text").read_text().startswith("hello")
+
+
+def test_a_file_as_an_url(tmp_path):
+    with Store(f"sqlite:///{tmp_path}/s") as store:
+        store.add(RECORD)
+    with Store(tmp_path / "s", create=False) as store:
+        assert store.count() == 1
+
+
+def test_the_tables_can_be_made_in_postgresql():
+    for table in schema.metadata.sorted_tables:
+        text = str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        assert f"CREATE TABLE {table.name}" in text
 
 
 def test_an_empty_file_becomes_a_store(tmp_path):

@@ -56,6 +56,7 @@ class Store:
         self.readonly = readonly
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        text = text.removeprefix("sqlite:///")
         if "://" in text:
             self.where, self._path = text, None
             self._engine = _engine_for_url(text)
