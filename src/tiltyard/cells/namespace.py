@@ -266,7 +266,7 @@ class _Server:
             self._process.stdin.close()
             said = _last_words(self._process)
             reason = str(answer.get("error") or said or trouble)
-            raise ArenaError(f"the fork server can't be started: {reason[:2000]}")
+            raise ArenaError(f"the fork server can't be started: {reason[:2000]} (tiltyard doctor says more)")
         assert self._process.stderr is not None
         self._process.stderr.close()
         self.has = answer

@@ -56,6 +56,18 @@ def _check(result: int, step: str) -> int:
     return result
 
 
+def _check_namespaces(result: int, step: str, flags: int) -> int:
+    """As _check, in plain words where the kernel's are about something else."""
+    number = ctypes.get_errno()
+    if result < 0 and number in (errno.ENOSPC, errno.EUSERS):
+        raise OSError(
+            number, f"{step}: no more namespaces may be made here (see the sysctls user.max_*_namespaces)"
+        )
+    if result < 0 and number == errno.EPERM and flags & NEWUSER:
+        raise OSError(number, f"{step}: this user may make no user namespace here")
+    return _check(result, step)
+
+
 def _call(name: str, *args: object) -> int:
     number = _arch().calls[name]
     return _check(_libc.syscall(ctypes.c_long(number), *args), name)
@@ -75,7 +87,7 @@ def clone(flags: int) -> int:
         flags |= _CHILD_TID  # or abort() would signal a thread of the parent
     last = (0, address) if _MACHINE == "aarch64" else (address, 0)
     arguments = [_ulong(value) for value in (flags | signal.SIGCHLD, 0, 0, *last)]
-    return _check(_libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments), "clone")
+    return _check_namespaces(_libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments), "clone", flags)
 
 
 def fork() -> int:
@@ -185,7 +197,7 @@ def _prctl(step: str, option: int, value: int, other: int = 0) -> int:
 
 
 def unshare(flags: int) -> None:
-    _check(_libc.unshare(flags), "unshare")
+    _check_namespaces(_libc.unshare(flags), "unshare", flags)
 
 
 def setns(fd: int, flags: int) -> None:
