@@ -10,7 +10,7 @@ import math
 import time
 
 from tiltyard.cells.protocol import CellFileError, CellLost, Run, RunResult, Wall
-from tiltyard.referee.inside.examiner import TIMED_OUT
+from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
 from tiltyard.referee.result import Examined, cell_limits
 from tiltyard.task import Files, Task, Test
 from tiltyard.verdict import Outcome
@@ -22,11 +22,11 @@ def grade_stdio(wall: Wall, task: Task, files: Files, order: list[int], stop: bo
     end, skip = time.monotonic() + task.limits.grade_s, ""
     for i in order:
         if not skip and time.monotonic() >= end:
-            skip = "not run: the grading's time is over"
+            skip = NO_TIME
         reason = skip or _run_one(wall, task, files, task.hidden[i])
         outcomes[i] = Outcome(task.hidden[i].id, not reason, reason)
         if stop and reason == TIMED_OUT:
-            skip = "not run: a test before it timed out"
+            skip = AFTER_TIME_OUT
     return Examined(tuple(outcomes[i] for i in range(len(task.hidden))))
 
 

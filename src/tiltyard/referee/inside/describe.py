@@ -289,7 +289,7 @@ def enum_base(cls: type) -> type | None:
 def describe(cls: type, bases: tuple[Any, ...], encode: Any) -> Description:
     """Say what a class of this side is like. ``bases`` refer to its own bases; ``encode`` encodes plain values."""
     kind = kind_of(cls)
-    special, methods, properties = _members(cls)
+    special, methods, properties = members(cls)
     fields: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
     if kind == "namedtuple":
@@ -305,12 +305,12 @@ def describe(cls: type, bases: tuple[Any, ...], encode: Any) -> Description:
         methods = frozenset(n for n in methods - generated if not n.startswith("_"))
         properties = frozenset(n for n in properties - generated if not n.startswith("_"))
     elif kind in ("enum", "flag"):
-        members = cls.__members__  # type: ignore[attr-defined]
+        named = cls.__members__  # type: ignore[attr-defined]
         base = enum_base(cls)
         values = (
             base.__name__ if base else "Enum",
-            list(members),
-            [encode(m._value_) for m in members.values()],
+            list(named),
+            [encode(m._value_) for m in named.values()],
         )
         special = frozenset(
             n
@@ -345,6 +345,17 @@ def _is_own(cls: type, name: str) -> bool:
 
 def _own(cls: type) -> list[type]:
     return [k for k in cls.__mro__ if k.__module__.partition(".")[0] not in sys.stdlib_module_names]
+
+
+def members(cls: type) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Names of its operators, methods and properties; found once, before the forks where it can be."""
+    known = _known_members.get(id(cls))
+    if known is None:
+        known = _known_members[id(cls)] = (cls, _members(cls))
+    return known[1]
+
+
+_known_members: dict[int, tuple[type, tuple[frozenset[str], frozenset[str], frozenset[str]]]] = {}
 
 
 def _members(cls: type) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:

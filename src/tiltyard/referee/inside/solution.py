@@ -13,11 +13,12 @@ import importlib.util
 import io
 import os
 import random
-import signal
 import socket
 import sys
 from typing import Any
 
+from . import fork
+from .describe import members
 from .link import Closed, Link, ProtocolError, recv_fd
 from .peer import Peer
 
@@ -118,37 +119,49 @@ def _settle_random() -> None:
 
 
 def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Printed, errors: Printed) -> None:
-    """One child a descriptor. The child before it is killed first, with all that is left in its process group."""
+    """One child a descriptor. The next one is forked ahead and waits for its descriptor itself; when it has taken it,
+    the one before it is killed with all that is left in its process group."""
+    _warm(module)
     gc.collect()
     gc.freeze()
-    child = 0
+    before = 0
     while True:
-        fd = recv_fd(sock)
-        if child:
-            _end(child)
-        if fd is None:
-            return
-        child = os.fork()
+        reader, writer = os.pipe()
+        child = fork.fork()
         if child == 0:
-            sock.close()
+            os.close(reader)
             os.setpgid(0, 0)
-            _serve(fd, module, bound, printed, errors)
+            fd = recv_fd(sock)
+            if fd is not None:
+                os.write(writer, b"t")
+                os.close(writer)
+                sock.close()
+                _serve(fd, module, bound, printed, errors)
             os._exit(0)
-        try:
-            os.setpgid(child, child)
-        except OSError:
-            pass
-        os.close(fd)
+        os.close(writer)
+        taken = os.read(reader, 1)
+        os.close(reader)
+        if before:
+            fork.end(before)
+        if not taken:
+            fork.end(child)
+            return
+        before = child
+        _reap()
 
 
-def _end(child: int) -> None:
-    for kill in (os.killpg, os.kill):
+def _warm(module: Any) -> None:
+    """Look once at the classes that every fork will have to describe."""
+    for value in (main, len, *vars(module).values()):
         try:
-            kill(child, signal.SIGKILL)
-        except OSError:
-            pass
+            members(value if isinstance(value, type) else type(value))
+        except Exception:
+            continue  # a class that breaks when it is looked at does so again in the test that needs it
+
+
+def _reap() -> None:
+    """What the solution's children left to this process."""
     try:
-        os.waitpid(child, 0)
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
     except OSError:

@@ -1,0 +1,140 @@
+"""In a fork of the examiner: run tests, one after the other, each against a fresh fork of the solution, and report.
+
+One line of JSON a test goes to ``writer``: ``[passed, reason, flags]``. Nothing that a solution wrote is repeated in it.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import io
+import json
+import os
+import random
+import socket
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from .codec import BUILTINS
+from .guard import standard_exception
+from .link import Link, send_fd
+from .peer import Escaped, Peer, RemoteModule
+
+HOME = "hidden_tests"
+GONE = "the solution's process ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all tests of one examination share."""
+
+    solution: socket.socket
+    entry: list[str]
+    modules: list[str]
+    prelude: Any
+    bound: int
+
+
+class Discard(io.TextIOBase):
+    """Where a test's own prints go unless it redirects them."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """``import`` of a module of the solution, in a test, gives a :class:`RemoteModule`."""
+
+    def __init__(self, names: list[str], peer: Peer) -> None:
+        self._names = {n for n in names if n.partition(".")[0] not in sys.stdlib_module_names}
+        self._peer = peer
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name not in self._names:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        return RemoteModule(spec.name, self._peer)
+
+    def exec_module(self, module: Any) -> None:
+        self._peer.ask("g", ["mod", module.__name__], "__name__")
+
+    def forget(self) -> None:
+        """The modules go with the test that imported them."""
+        sys.meta_path.remove(self)
+        for name in self._names:
+            sys.modules.pop(name, None)
+
+
+def fresh_names(prelude: Any) -> dict[str, Any]:
+    """The names that a test starts with: what the prelude makes."""
+    names: dict[str, Any] = {"__name__": HOME, "__builtins__": __builtins__}
+    module = sys.modules[HOME] = type(sys)(HOME)
+    exec(prelude, names)
+    module.__dict__.update(names)
+    return names
+
+
+def run(setting: Setting, codes: list[Any], names: dict[str, Any], writer: int) -> None:
+    """Run the tests; ``names`` are the first one's, the others get fresh ones."""
+    for number, code in enumerate(codes):
+        if number:
+            names = fresh_names(setting.prelude)
+        mine, theirs = socket.socketpair()
+        try:
+            send_fd(setting.solution, theirs.fileno())
+            theirs.close()
+            report = _run_one(setting, mine, code, names)
+        except OSError:
+            report = [False, GONE, []]
+        mine.close()
+        theirs.close()
+        line = json.dumps(report).encode() + b"\n"
+        while line:
+            line = line[os.write(writer, line) :]
+
+
+def _run_one(setting: Setting, sock: socket.socket, code: Any, names: dict[str, Any]) -> list[Any]:
+    peer = Peer(Link(sock, setting.bound), strict=True, home=HOME)
+    finder = Finder(setting.modules, peer)
+    sys.meta_path.insert(0, finder)
+    random.seed(0)
+    passed, reason = False, ""
+    try:
+        found = peer.ask("names", setting.entry) if setting.entry else {}
+        for name in setting.entry:
+            names.pop(name, None)
+            if name in found:
+                names[name] = found[name]
+        exec(code, names)
+        passed = True
+    except BaseException as error:
+        reason = _reason(error)
+    if peer.escaped is not None:
+        passed, reason = False, peer.escaped[0]
+    peer.escaped = ("the test is over", "")
+    finder.forget()
+    return [passed, reason[:200], sorted(peer.flags)]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, Escaped):
+        return str(error.args[0])
+    if type(error) is AssertionError:
+        return "assertion failed"
+    cls = type(error)
+    own = cls.__module__ == "builtins" or standard_exception(cls.__module__, cls.__qualname__) is cls
+    return f"raised {cls.__name__}" if own else "raised an exception of its own"
+
+
+def exception_name(name: str) -> str:
+    """The name if it is one of Python's own exceptions: a name that a solution made up is never repeated."""
+    found = BUILTINS.get(name)
+    return name if isinstance(found, type) and issubclass(found, BaseException) else "an exception of its own"
