@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tiltyard.check import ValidationReport
     from tiltyard.pool import Pool
     from tiltyard.rollout import RunSummary
+    from tiltyard.rollout.demo import Comparison
+    from tiltyard.rollout.summary import Tally
 
 app = typer.Typer(
     name="tiltyard",
@@ -132,6 +134,41 @@ def run(
     if code == 0 and summary.results and summary.total.void == len(summary.results):
         code = 1
     raise typer.Exit(code)
+
+
+@app.command()
+def demo(
+    pool: PoolSpec = "builtin",
+    workers: Workers = 2,
+    seed: Seed = 0,
+    wall: WallName = "auto",
+    task: Globs = None,
+    tag: Tags = None,
+    as_json: Json = False,
+) -> None:
+    """Play a pool with a player that does nothing, a random one and the reference, and compare them.
+
+    Exit status 1 if one of them earns what it should not.
+
+    Example: `tiltyard demo`
+    """
+    from tiltyard.rollout.bar import Bar
+    from tiltyard.rollout.demo import compare
+
+    chosen = _pool(pool, task, tag, None)
+    _announce(wall)
+    found = compare(
+        chosen,
+        workers=workers,
+        seed=seed,
+        wall=wall,
+        progress=lambda player: Bar(f"{player} on {chosen.name}"),
+    )
+    if as_json:
+        _json(found.as_json())
+    else:
+        _show_comparison(found)
+    raise typer.Exit(0 if found.as_expected else 1)
 
 
 @app.command()
@@ -325,6 +362,8 @@ def doctor(as_json: Json = False) -> None:
         _json(report.as_json())
     else:
         _print(str(report))
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
 
 
 @app.command()
@@ -454,6 +493,25 @@ def _show_run(summary: RunSummary) -> None:
     table.add_row("all", str(total.episodes), _mean(total.mean_reward), str(total.void or ""), style="bold")
     _print(table)
     _print(f"{summary.player} on {summary.pool}, wall {summary.wall}, digest {summary.digest[:16]}")
+
+
+def _show_comparison(found: Comparison) -> None:
+    from rich.markup import escape
+
+    table = _table("task", *(run.player for run in found.runs))
+    for id in found.runs[0].tasks:
+        table.add_row(escape(id), *(_reward_of(run.tasks[id]) for run in found.runs))
+    table.add_section()
+    table.add_row("mean of all", *(_reward_of(run.total) for run in found.runs), style="bold")
+    _print(table)
+    first = found.runs[0]
+    _print(
+        f"{first.total.episodes} tasks of {first.pool}, wall {first.wall}; 1.000: every hidden test passed"
+    )
+
+
+def _reward_of(tally: Tally) -> str:
+    return f"{_mean(tally.mean_reward)} ({tally.void} void)" if tally.void else _mean(tally.mean_reward)
 
 
 def _show_validation(report: ValidationReport) -> None:

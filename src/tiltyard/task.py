@@ -210,7 +210,7 @@ class Task:
     @property
     def modules(self) -> tuple[str, ...]:
         """Dotted names of the Python modules that the trusted files (start and reference) make importable."""
-        names = set()
+        names: set[str] = set()
         for path in {*self.start, *self.reference}:
             if path.endswith(".py"):
                 parts = path[:-3].split("/")
