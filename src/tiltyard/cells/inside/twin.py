@@ -1,9 +1,10 @@
 """Runs, and the keeper's *twin*: a process that stays as it was born, from which every run of a cell is forked.
 
 The order of a program's sets and the addresses that it prints follow from the state of its memory. A keeper's depends
-on all that it has done, down to how its messages were cut; so it forks its twin before it does anything, and the twin
-does nothing but wait for a byte and fork: each run begins in the same memory. What is to be run, the fork itself reads
-from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends.
+on all that it has done, down to how its messages were cut; so before its first run it forks its twin, which does
+nothing but wait for a byte and fork: each run begins in the same memory. What is to be run, the fork itself reads
+from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends. A program (see ``boot``), which is
+started once in a cell and before any run, is forked from the keeper itself.
 
 A run has the player's ids, the filter, Landlock, its rlimits, no capability, and no descriptor but its own. Where the
 machine has only one id for a cell, a player can kill the twin; the keeper then makes another.
@@ -103,7 +104,6 @@ class ForkStarter:
         """Its pid, or 0."""
         self.sock: socket.socket | None = None
         self.bell = -1
-        self._make_twin()
 
     def _make_twin(self) -> None:
         ours, theirs = socket.socketpair()
@@ -132,40 +132,46 @@ class ForkStarter:
             if self.group is not None:
                 cap_group(self.group, self.caps)
         try:
+            if job.kind == "program":
+                return self._fork(job, [*stdio, *fds])
             for _ in range(2):
                 try:
-                    return self._start(job, [*stdio, *fds])
+                    return self._ask_twin(job, [*stdio, *fds])
                 except _TwinLost:
                     self._lose_twin()
         except OSError as error:
             raise run.StartError(f"no process can be started ({error.strerror})", players=False) from None
         raise run.StartError("no process can be started: none that is forked answers", players=False)
 
-    def _start(self, job: Job, fds: list[int]) -> int:
+    def _fork(self, job: Job, fds: list[int]) -> int:
+        told, tell = os.pipe()
+        try:
+            try:
+                if lock.fork() == 0:
+                    _run(self, job, tell, fds)
+            finally:
+                os.close(tell)
+            return _begun(told, job)
+        finally:
+            os.close(told)
+
+    def _ask_twin(self, job: Job, fds: list[int]) -> int:
         if self.sock is None:
             self._make_twin()
         assert self.sock is not None
-        deadline = time.monotonic() + ANSWER_S
         told, tell = os.pipe()
         try:
             try:
                 os.write(self.bell, b"!")
                 header = {name: getattr(job, name) for name in job.__slots__}
-                wire.send(self.sock, header, deadline=deadline, fds=[tell, *fds])
+                wire.send(self.sock, header, deadline=time.monotonic() + ANSWER_S, fds=[tell, *fds])
             except (OSError, wire.WireError):
                 raise _TwinLost from None
             finally:
                 os.close(tell)
-            said = _all_said(told, deadline)
+            return _begun(told, job)
         finally:
             os.close(told)
-        pid, trouble = said[: _PID.size], said[_PID.size :]
-        if len(pid) < _PID.size:
-            raise _TwinLost
-        if trouble:
-            raise run._start_error(trouble, job.rest[0], job.kind == "command")
-        found: int = _PID.unpack(pid)[0]
-        return found
 
     def excess(self, job: Job) -> str | None:
         """The kernel holds the caps. Where it adds a cell's memory up and kills for it, it kills one process after the
@@ -211,17 +217,27 @@ class ForkStarter:
             os.close(fd)
 
 
-def _all_said(fd: int, deadline: float) -> bytes:
-    """Everything up to the end of a pipe. Raises _TwinLost at the deadline."""
+def _begun(told: int, job: Job) -> int:
+    """The pid of a run that has begun, from what it says until it is the player's. Raises StartError with its trouble,
+    and _TwinLost if nothing comes."""
     said = b""
     poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        part = os.read(fd, 4096)
+    poll.register(told, select.POLLIN)
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise _TwinLost
+        part = os.read(told, 4096)
         if not part:
-            return said
+            break
         said += part
-    raise _TwinLost
+    pid, trouble = said[: _PID.size], said[_PID.size :]
+    if len(pid) < _PID.size:
+        raise _TwinLost
+    if trouble:
+        raise run._start_error(trouble, job.rest[0], job.kind == "command")
+    found: int = _PID.unpack(pid)[0]
+    return found
 
 
 def _signal_all() -> None:
@@ -275,12 +291,19 @@ def _say_no(mail: int, error: OSError) -> None:
 
 
 def _begin(cell: ForkStarter, mail: int) -> NoReturn:
+    try:
+        header, fds = take_mail(mail)
+        _run(cell, run.Job.from_header(header), fds[0], fds[1:])
+    finally:
+        os._exit(1)
+
+
+def _run(cell: ForkStarter, job: Job, tell: int, fds: list[int]) -> NoReturn:
+    """Become the player's process, and do the job. Says its pid on ``tell``, and what went wrong until it began."""
     step = "set up"
     me = os.getpid()
     try:
-        header, fds = take_mail(mail)
-        job = run.Job.from_header(header)
-        tell = high(fds.pop(0))
+        tell = high(tell)
         os.write(tell, _PID.pack(me))
         run.settle(cell.workspace, fds[:_STDIO], fds[_STDIO:])
         lock.close_others([*range(len(fds)), tell, cell.landlock])
