@@ -160,5 +160,5 @@ class Starter(cell.ForkStarter):
 
     def kill(self, reap: Callable[[], bool], spare: Collection[int]) -> bool:
         if os.getpid() != 1 or self.kept:
-            return procs.kill_descendants(reap, self.kept.union(spare))
+            return procs.kill_descendants(reap, self.kept.union(spare, (self.twin,)))
         return super().kill(reap, spare)
