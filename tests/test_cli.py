@@ -74,6 +74,14 @@ def test_version():
     assert tiltyard("version")[1].startswith("tiltyard 0.")
 
 
+def test_doctor_exits_with_what_it_found():
+    code, out, err = tiltyard("doctor", "--json")
+    walls = json.loads(out)["walls"]
+    assert walls["process"] is True and "Traceback" not in err
+    assert code == (0 if any(works for wall, works in walls.items() if wall != "process") else 1)
+    assert "process wall: works here" in tiltyard("doctor")[1]
+
+
 def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\nfrom tiltyard.cli import app\nfrom typer.testing import CliRunner\n"

@@ -57,7 +57,9 @@ FromFile = Annotated[
     typer.Option("--tasks-from", metavar="FILE", help="Only the tasks whose ids FILE lists, one a line."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
-WallName = Annotated[str, typer.Option("--wall", help="The kind of cell: `auto`, `namespace` or `process`.")]
+WallName = Annotated[
+    str, typer.Option("--wall", help="The kind of cell: `auto`, or one that `tiltyard doctor` names.")
+]
 Reward = Annotated[
     str | None,
     typer.Option("--reward", metavar="fraction|all", help="The reward rule, in place of each task's own."),
@@ -348,22 +350,18 @@ def replay(
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Say what this machine offers, and which walls it can have.
+    """Say what this machine offers, and which walls it can have. Exit status 1 if `process` is the only one.
 
     Example: `tiltyard doctor`
     """
-    import importlib
+    from tiltyard.cells.doctor import examine
 
-    try:
-        report = importlib.import_module("tiltyard.cells.doctor").examine()
-    except ModuleNotFoundError:
-        raise UsageError("this build of tiltyard has no doctor") from None
+    report = examine()
     if as_json:
         _json(report.as_json())
     else:
         _print(str(report))
-    if report.exit_code:
-        raise typer.Exit(report.exit_code)
+    raise typer.Exit(report.exit_code)
 
 
 @app.command()
