@@ -567,6 +567,35 @@ def test_a_forked_script_is_as_a_fresh_interpreter_has_it(wall: NamespaceWall) -
     plain.close()
 
 
+def test_a_script_may_call_as_deep_as_anywhere(cell: Cell) -> None:
+    """Our frames are below its own, and not counted."""
+    code = """
+    def f(n):
+        global deepest
+        deepest = n
+        f(n + 1)
+    try:
+        f(1)
+    except RecursionError:
+        print(deepest)
+    """
+    script = textwrap.dedent(code)
+    plain = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert abs(int(said(cell, script)) - int(plain.stdout)) <= 2
+
+
+def test_no_path_of_the_machine_is_on_the_stack(cell: Cell) -> None:
+    code = """
+    import sys
+    frame, names = sys._getframe(), set()
+    while frame:
+        names.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    print(sorted(names))
+    """
+    assert said(cell, code) == "['<cell>', '<string>']"
+
+
 # ------------------------------------------------------------------------------------------------ violent ends
 
 

@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+from types import CodeType, FunctionType, ModuleType
 
 from . import boot
 
@@ -21,6 +22,36 @@ if TYPE_CHECKING:
     from .run import Job
 
 
+RECURSION = 1000
+"""How deep a script may call: the interpreter's own limit, counted from the script's first frame."""
+NAMELESS = "<cell>"
+"""The file that our frames name: they are below a script's, for all who look, and no path of this machine shall be."""
+
+
+def nameless(*modules: ModuleType) -> None:
+    """Take the path out of all functions of these modules. Frames that run already keep theirs: call it early."""
+    for module in modules:
+        for holder in (module, *(v for v in vars(module).values() if isinstance(v, type))):
+            if getattr(holder, "__module__", module.__name__) == module.__name__:
+                for value in list(vars(holder).values()):
+                    function = getattr(value, "__func__", value)
+                    if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                        function.__code__ = _nameless(function.__code__)
+
+
+def _nameless(code: CodeType) -> CodeType:
+    consts = tuple(_nameless(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_filename=NAMELESS, co_consts=consts)
+
+
+def _depth() -> int:
+    """Calls on the stack below a script: ours until here, and two of ``boot`` with the interpreter's own between."""
+    depth, frame = 3, sys._getframe()
+    while frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
 def perform(job: Job, fds: list[int]) -> NoReturn:
     """Do the job in this process and end it as the interpreter would: code, message, exit handlers, streams."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,6 +60,7 @@ def perform(job: Job, fds: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(job.env)
     sys.orig_argv[:] = ["python", *job.rest]
+    sys.setrecursionlimit(RECURSION + _depth())
     me = os.getpid()
     code = 0
     try:
@@ -66,8 +98,7 @@ def _exit_code(end: SystemExit) -> int:
 def _show(error: BaseException) -> None:
     """The traceback, without the frames that are ours."""
     trace = error.__traceback__
-    ours = (__file__, boot.__file__)
-    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+    while trace is not None and trace.tb_frame.f_code.co_filename == NAMELESS:
         trace = trace.tb_next
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 

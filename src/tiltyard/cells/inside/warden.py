@@ -21,7 +21,7 @@ import socket
 import sys
 import time
 
-from . import cgroup, lock, server, wire
+from . import cell, cgroup, keeper, lock, perform, server, stall, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,3 +171,7 @@ def _watch(owner: int, child: int, control: socket.socket) -> int:
         poll.register(server_fd, select.POLLIN)
         poll.poll(100)
     return 1
+
+
+# All of these are on the stack of every run.
+perform.nameless(sys.modules[__name__], server, stall, cell, keeper, twin, perform)
