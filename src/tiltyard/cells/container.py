@@ -164,7 +164,7 @@ class ContainerWall:
                 " add it to the engine's configuration, or give runtime= one of these"
             )
         base = self._image or images.of_machine(self.engine, self._interpreter)
-        name = images.of_cell(self.engine, base, own=self._image is None)
+        name = images.of_cell(self.engine, base, own=self._image is None, runtime=self._runtime)
         direct = about.local and not (self._runtime or about.default_runtime).startswith(_OWN_KERNELS)
         if self._transport is not None:
             direct = self._transport == "socket"

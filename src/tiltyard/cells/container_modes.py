@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from tiltyard.cells.client import KeeperCell, Program
 from tiltyard.cells.container_box import memory_of, player_of
-from tiltyard.cells.inside import files as inside_files
 from tiltyard.cells.process import _temp_folder, bring_up, interpreter
 from tiltyard.cells.protocol import Capture, CellLimits, CellLost, Listing, Run, RunResult
 from tiltyard.errors import ArenaError
@@ -101,18 +100,19 @@ class RunCell:
         self._of = of_wall
         self._limits = limits
         base = f"{_temp_folder()}/tiltyard-{secrets.token_hex(8)}"
-        self._files = bring_up(interpreter(None), limits, {}, base=base, workspace=None, wall=of_wall.name)
+        about = of_wall.ready().about
+        player = None
+        if os.getuid() == 0 and not about.rootless:
+            uid, gid = player_of(about).split(":")
+            player = int(uid), int(gid)
+        self._files = bring_up(
+            interpreter(None), limits, {}, base=base, workspace=None, wall=of_wall.name, player=player
+        )
         self._workspace = f"{base}/workspace"
         self._live: dict[KeeperCell, None] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._owner = os.getpid()
-        about = of_wall.ready().about
-        uid, gid = map(int, player_of(about).split(":"))
-        self._player = (uid, gid) if os.getuid() == 0 and not about.rootless else None
-        """Whom the files must be given to, if not to us."""
-        if self._player is not None:
-            os.chown(self._workspace, *self._player)
 
     @property
     def wall(self) -> str:
@@ -135,11 +135,9 @@ class RunCell:
 
     def write(self, path: str, data: bytes) -> None:
         self._files.write(path, data)
-        self._give([path])
 
     def put(self, files: Mapping[str, bytes]) -> None:
         self._files.put(files)
-        self._give(files)
 
     def list(self, *, max_entries: int) -> Listing:
         return self._files.list(max_entries=max_entries)
@@ -149,28 +147,6 @@ class RunCell:
         return self._files.capture(
             max_file_bytes=max_file_bytes, max_bytes=max_bytes, max_files=max_files, max_depth=max_depth
         )
-
-    def _give(self, paths: Sequence[str] | Mapping[str, bytes]) -> None:
-        """Make what root has written the player's, with the folders on the way; no link is followed."""
-        if self._player is None:
-            return
-        root = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            for path in paths:
-                parts = inside_files.split(path)
-                for n in range(len(parts)):
-                    try:
-                        folder = inside_files.open_folder(root, parts[:n], path)
-                    except (inside_files.FileError, OSError):
-                        break  # a program that runs meanwhile has taken it away
-                    try:
-                        os.chown(parts[n], *self._player, dir_fd=folder, follow_symlinks=False)
-                    except OSError:
-                        break
-                    finally:
-                        os.close(folder)
-        finally:
-            os.close(root)
 
     # -------------------------------------------------------------------------------------------- runs
 

@@ -153,8 +153,17 @@ class Engine(Protocol):
     def take_in(self, tar: IO[bytes], name: str, changes: Sequence[str]) -> None:
         """Make an image of a root folder, given as a tar. ``changes`` are Dockerfile lines."""
 
-    def build(self, context: IO[bytes], name: str, *, dockerfile: str, network: str | None) -> None:
-        """Build an image of a tar with a Dockerfile in it. ``network``: "none", or None for the engine's own."""
+    def build(
+        self,
+        context: IO[bytes],
+        name: str,
+        *,
+        dockerfile: str,
+        network: str | None,
+        runtime: str | None = None,
+    ) -> None:
+        """Build an image of a tar with a Dockerfile in it. ``network``: "none", or None for the engine's own.
+        ``runtime``: for podman; docker always builds with its default one."""
 
 
 def connect(kind: str | None = None) -> Engine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import tempfile
 import weakref
@@ -205,10 +206,20 @@ class CommandEngine:
         options = [word for line in changes for word in ("--change", line)]
         self._call(["import", *options, "-", name], "taking an image in", stdin=tar, within_s=BUILD_S)
 
-    def build(self, context: IO[bytes], name: str, *, dockerfile: str, network: str | None) -> None:
+    def build(
+        self,
+        context: IO[bytes],
+        name: str,
+        *,
+        dockerfile: str,
+        network: str | None,
+        runtime: str | None = None,
+    ) -> None:
         options = ["build", "--quiet", "--force-rm", "--file", dockerfile, "--tag", name]
         if network is not None:
             options += ["--network", network]
+        if runtime is not None and self._kind == "podman":
+            options = ["--runtime", runtime, *options]
         with tempfile.TemporaryFile() as file:  # a pipe's other end must be a file with a number
             while part := context.read(_CHUNK):
                 file.write(part)
@@ -218,27 +229,20 @@ class CommandEngine:
 
 def _options(box: Box, kind: str) -> list[str]:
     """A box in the words of ``docker run``."""
-    words = ["--rm", "--name", box.name, "--network", "none", "--read-only", "--cap-drop", "ALL"]
+    words = ["--rm", "--name", box.name, "--hostname", "cell", "--network", "none", "--ipc", "none"]
     words += [
+        "--read-only",
+        "--cap-drop",
+        "ALL",
         "--security-opt",
         "no-new-privileges",
-        "--ipc",
-        "none",
         "--log-driver",
         "none",
-        "--hostname",
-        "cell",
     ]
-    words += [
-        "--ulimit",
-        "core=0:0",
-        "--user",
-        box.user,
-        "--workdir",
-        box.workdir,
-        "--entrypoint",
-        box.argv[0],
-    ]
+    words += ["--ulimit", "core=0:0"]
+    if kind == "podman":
+        words += ["--pull", "never", "--image-volume", "ignore", *_same_limits()]
+    words += ["--user", box.user, "--workdir", box.workdir, "--entrypoint", box.argv[0]]
     for option in box.security:
         words += ["--security-opt", option]
     for name, value in box.labels.items():
@@ -259,9 +263,20 @@ def _options(box: Box, kind: str) -> list[str]:
         words += ["--runtime", box.runtime]
     if box.stdin:
         words += ["--interactive"]
-    if kind == "podman":
-        words += ["--pull", "never", "--image-volume", "ignore"]
     return [*words, box.image, *box.argv[1:]]
+
+
+def _same_limits() -> list[str]:
+    """Limits that podman may set wherever it may be started: its own choice is higher than what some roots may."""
+    words = []
+    for name, what, most in (
+        ("nofile", resource.RLIMIT_NOFILE, 1 << 20),
+        ("nproc", resource.RLIMIT_NPROC, 1 << 15),
+    ):
+        hard = resource.getrlimit(what)[1]
+        value = most if hard == resource.RLIM_INFINITY else min(hard, most)
+        words += ["--ulimit", f"{name}={value}:{value}"]
+    return words
 
 
 def _about_docker(info: Any, what: str) -> About:

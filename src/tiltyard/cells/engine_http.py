@@ -261,7 +261,15 @@ class HttpEngine:
         what = "taking an image in"
         _said(self._call("POST", "/images/create", what, query=query, body=tar, within_s=BUILD_S), what)
 
-    def build(self, context: IO[bytes], name: str, *, dockerfile: str, network: str | None) -> None:
+    def build(
+        self,
+        context: IO[bytes],
+        name: str,
+        *,
+        dockerfile: str,
+        network: str | None,
+        runtime: str | None = None,
+    ) -> None:
         query = {"t": name, "dockerfile": dockerfile, "rm": 1, "forcerm": 1, "pull": 0}
         if network is not None:
             query["networkmode"] = network

@@ -79,7 +79,7 @@ def of_machine(engine: Engine, python: Interpreter) -> str:
     return name
 
 
-def of_cell(engine: Engine, base: str, *, own: bool) -> str:
+def of_cell(engine: Engine, base: str, *, own: bool, runtime: str | None = None) -> str:
     """The name of the image of cells on this base. ``own``: the base was made here, from this machine's Python."""
     base_id = engine.image_id(base)
     if base_id is None:
@@ -96,7 +96,7 @@ def of_cell(engine: Engine, base: str, *, own: bool) -> str:
         named = f"tiltyard-base:{str(base_id).removeprefix('sha256:')[:16]}"
         engine.tag(base, named)  # what is built from must have a name, or some builders look for it elsewhere
         context = _context({**files, "Dockerfile": _dockerfile(named).encode()})
-        engine.build(context, name, dockerfile="Dockerfile", network="none")
+        engine.build(context, name, dockerfile="Dockerfile", network="none", runtime=runtime)
     return name
 
 
@@ -130,6 +130,7 @@ def build(
     *,
     dockerfile: str = "Dockerfile",
     network: str | None = None,
+    runtime: str | None = None,
 ) -> str:
     """Build a task's image from its folder, once for what is in it; the digest (``sha256:…``) to be kept in the
     task's metadata. ``network="none"`` builds without any. ArenaError with the engine's own words if it fails."""
@@ -149,7 +150,7 @@ def build(
         found = engine.image_id(name)
         if found is None:
             file.seek(0)
-            engine.build(file, name, dockerfile=dockerfile, network=network)
+            engine.build(file, name, dockerfile=dockerfile, network=network, runtime=runtime)
             found = engine.image_id(name)
     if found is None:
         raise ArenaError(f"{engine.kind} built {str(root)!r} and does not have the image")

@@ -132,16 +132,18 @@ def bring_up(
     base: str,
     workspace: str | None,
     wall: str,
+    player: tuple[int, int] | None = None,
 ) -> KeeperCell:
     """Start a keeper. ``base`` is the folder that it makes and removes ("": none), with the workspace in it, unless
-    ``workspace`` is a folder that exists and stays. Raises ArenaError with the system's words."""
+    ``workspace`` is a folder that exists and stays. ``player``: as root, whose the files are (uid, gid), where the code
+    runs elsewhere under these ids. Raises ArenaError with the system's words."""
     ours, theirs = socket_pair()
     try:
         with theirs, _said() as said:
             keeper = _spawn(theirs.fileno(), said)
             bury = _burial(keeper, base)
             try:
-                request = {"base": base, "workspace": workspace, "python": python.argv()}
+                request = {"base": base, "workspace": workspace, "python": python.argv(), "player": player}
                 _shake_hands(ours, theirs, request, said)
             except BaseException:
                 ours.close()

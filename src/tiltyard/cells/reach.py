@@ -40,12 +40,18 @@ DOOR = "/run/tiltyard"
 PREFIX = "tiltyard-door-"
 
 _sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+_relays: weakref.WeakSet[Relay] = weakref.WeakSet()
 
 
 def _close_inherited() -> None:
+    """In a forked child: a copy of a socket would keep a cell, or a conversation, alive after its owner's death."""
     for sock in list(_sockets):
         sock.close()
+    for relay in list(_relays):
+        for channel in relay.channels.values():
+            channel.close()
     _sockets.clear()
+    _relays.clear()
 
 
 os.register_at_fork(after_in_child=_close_inherited)
@@ -195,7 +201,9 @@ class _Carrier:
     def _carry(self, sock: socket.socket) -> None:
         stream = self._stream
         try:
-            Relay(sock, stream, 1).run()
+            relay = Relay(sock, stream, 1)
+            _relays.add(relay)
+            relay.run()
             end = time.monotonic() + END_S
             while (left := end - time.monotonic()) > 0:
                 if select.select([stream], [], [], left)[0] and stream.take() is None:

@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 
-from . import cell, keeper, lock, procs, relay, run, wire
+from . import keeper, lock, procs, relay, run, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def serve(sock: socket.socket, relayed: int) -> None:
 
 
 class Locks:
-    """What ``cell.ForkStarter`` must know, where the engine has made the walls already."""
+    """What ``twin.ForkStarter`` must know, where the engine has made the walls already."""
 
     two_ids = False
     has_proc = True
@@ -134,7 +134,7 @@ class Locks:
         os.chdir(WORKSPACE)
 
 
-class Starter(cell.ForkStarter):
+class Starter(twin.ForkStarter):
     """Forks runs from the keeper. The engine's control group counts memory and processes where it can (``counted``);
     where the workspace is a folder without a cap (``own_disk`` False), its size is watched."""
 

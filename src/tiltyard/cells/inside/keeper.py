@@ -397,6 +397,8 @@ def main(argv: Sequence[str]) -> None:
             starter = ProcessStarter(header["python"], watched)
             keeper = Keeper(sock, workspace, starter, hide=os.fsencode(base), owner_pidfd=owner)
             starter.workspace = keeper.root
+            if header.get("player"):
+                _be_owner(workspace, header["player"])
         except OSError as error:
             at = f" {error.filename!r}" if error.filename else ""
             wire.send(sock, {"error": "arena", "text": f"{error.strerror}{at}"}, deadline=_soon())
@@ -410,7 +412,18 @@ def main(argv: Sequence[str]) -> None:
         pass
     finally:
         if base:
+            if header.get("player"):
+                _be_owner(None, (0, 0))
             tree.remove(base)
+
+
+def _be_owner(workspace: str | None, ids: Sequence[int]) -> None:
+    """As root: what is done to files from now on is done as this user, whose the workspace is."""
+    from . import lock  # costs a keeper milliseconds that most do not need
+
+    if workspace is not None:
+        os.chown(workspace, *ids)
+    lock.set_file_owner(*ids)
 
 
 def _leave(*_: object) -> None:

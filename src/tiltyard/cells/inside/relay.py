@@ -3,7 +3,10 @@
 Where a keeper runs under another kernel (gVisor, a remote engine) its socket can't be shown to it, and a descriptor
 can't be given to it. A :class:`Relay` at each end joins a local socket to the stream: bytes that cross the socket cross
 the stream, and a descriptor that is sent along (a stream socket) becomes a channel of its own with a relay at both
-ends. Each channel has a window, so that one which nobody reads neither fills memory nor holds up the others.
+ends, and so on: such a socket may carry descriptors itself. On channel 0 they come with the first byte of a frame,
+before which nothing is under way; on the others with the last byte of what was sent with them (the kernel does not
+tell where that began). Each channel has a window, so that one which nobody reads neither fills memory nor holds up the
+others.
 
 What comes over the stream is not believed: lengths and numbers are checked, and any surprise ends the relay.
 """
@@ -37,8 +40,10 @@ _DATA, _END, _CLOSE, _ROOM, _GIVE = range(5)
 """Bytes; no more bytes; the channel is gone; so many bytes were passed on; the next bytes come with these channels."""
 WINDOW = 1 << 18
 _MOST = 1 << 15
+_MAX_OUT = 4 << 20
 MAX_GIVEN = 16
-MAX_CHANNELS = 4096
+MAX_CHANNELS = 256
+"""Of one relay; whoever sends stops at half of it, and drops descriptors beyond that."""
 
 
 class Broken(Exception):
@@ -46,18 +51,50 @@ class Broken(Exception):
 
 
 class _Channel:
-    """One local socket. ``room``: bytes that the other end will still take; ``pending``: bytes for the socket."""
+    """One local socket. ``room``: bytes that the other end will still take; ``pending``: bytes for the socket, in
+    pieces of which each begins with descriptors or with none."""
 
-    __slots__ = ("ended_here", "ended_there", "given", "pending", "room", "sock")
+    __slots__ = ("ended_here", "ended_there", "pending", "room", "sock", "waiting")
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         self.sock = sock
         self.room = WINDOW
-        self.pending = bytearray()
-        self.given: list[int] = []
+        self.pending: list[tuple[bytearray, list[int]]] = []
+        self.waiting = 0
+        """Bytes in ``pending``."""
         self.ended_here = False
         self.ended_there = False
+
+    def add(self, data: bytes) -> None:
+        if not self.pending:
+            self.pending.append((bytearray(), []))
+        self.pending[-1][0].extend(data)
+        self.waiting += len(data)
+
+    def send(self) -> int:
+        """Pass on what the socket takes; how many bytes. BlockingIOError if it takes none now."""
+        data, given = self.pending[0]
+        if not data:  # only where descriptors follow that came before their bytes
+            self.pending.pop(0)
+            for fd in given:
+                os.close(fd)
+            return 0
+        sent = socket.send_fds(self.sock, [bytes(data)], given) if given else self.sock.send(data)
+        while given:
+            os.close(given.pop())
+        del data[:sent]
+        self.waiting -= sent
+        if not data:
+            self.pending.pop(0)
+        return sent
+
+    def close(self) -> None:
+        self.sock.close()
+        for _, given in self.pending:
+            for fd in given:
+                os.close(fd)
+        self.pending.clear()
 
 
 class Relay:
@@ -81,9 +118,7 @@ class Relay:
             pass
         finally:
             for channel in self.channels.values():
-                channel.sock.close()
-                for fd in channel.given:
-                    os.close(fd)
+                channel.close()
 
     def _flush(self) -> None:
         """What was said before the end still goes out, unless nobody takes it."""
@@ -107,7 +142,7 @@ class Relay:
             events = 0
             if not channel.ended_here and channel.room and len(self.out) < WINDOW:
                 events |= select.POLLIN
-            if channel.pending:
+            if channel.waiting:
                 events |= select.POLLOUT
             if events:
                 by_fd[channel.sock.fileno()] = number
@@ -126,7 +161,7 @@ class Relay:
         channel = self.channels.get(number)
         if channel is None:
             return  # closed in this round
-        if event & select.POLLOUT and channel.pending:
+        if event & select.POLLOUT and channel.waiting:
             self._pass_on(number, channel)
         may_read = not channel.ended_here and channel.room
         if event & ~select.POLLOUT and may_read and number in self.channels:
@@ -134,6 +169,8 @@ class Relay:
 
     def _tell(self, what: int, number: int, data: bytes = b"") -> None:
         self.out += _HEAD.pack(what, number, len(data)) + data
+        if len(self.out) > _MAX_OUT:
+            raise Broken("it sends, and takes nothing")
 
     def _send(self) -> None:
         try:
@@ -144,18 +181,20 @@ class Relay:
     # --------------------------------------------------------------------------- from here to over there
 
     def _read(self, number: int, channel: _Channel) -> None:
-        most = min(_MOST, channel.room)
         try:
-            data, fds = _receive(channel.sock, most, number == 0)
+            data, fds = _receive(channel.sock, min(_MOST, channel.room))
         except BlockingIOError:
             return
         except OSError:
             data, fds = b"", []
-        if fds:
-            self._give(fds)
         if data:
             channel.room -= len(data)
-            self._tell(_DATA, number, data)
+            before = data[:-1] if fds and number else b""
+            if before:
+                self._tell(_DATA, number, before)
+            if fds:
+                self._give(number, fds)
+            self._tell(_DATA, number, data[len(before) :])
             return
         channel.ended_here = True
         self._tell(_END, number)
@@ -164,13 +203,18 @@ class Relay:
         else:
             self._drop_if_over(number)
 
-    def _give(self, fds: list[int]) -> None:
+    def _give(self, by: int, fds: list[int]) -> None:
+        """Make channels of these descriptors; they go with the next byte on the channel ``by``."""
         numbers = []
         for fd in fds:
+            if len(self.channels) >= MAX_CHANNELS // 2:
+                os.close(fd)
+                continue
             self.number += 2
             self.channels[self.number] = _Channel(_socket_of(fd))
             numbers.append(self.number)
-        self._tell(_GIVE, 0, struct.pack(f"!{len(numbers)}I", *numbers))
+        if numbers:
+            self._tell(_GIVE, by, struct.pack(f"!{len(numbers)}I", *numbers))
 
     # --------------------------------------------------------------------------- from over there to here
 
@@ -191,15 +235,18 @@ class Relay:
     def _take(self, what: int, number: int, body: bytes) -> None:
         channel = self.channels.get(number)
         if channel is None:
-            return  # it was closed here, and they did not know yet
+            if what == _GIVE:  # it was closed here, and they did not know yet
+                for lost in struct.unpack(f"!{len(body) // 4}I", body):
+                    self._tell(_CLOSE, lost)
+            return
         if what == _DATA:
-            channel.pending += body
-            if len(channel.pending) > WINDOW:
+            channel.add(body)
+            if channel.waiting > WINDOW:
                 raise Broken("more than fits the window")
             self._pass_on(number, channel)
         elif what == _ROOM:
             channel.room = min(WINDOW, channel.room + struct.unpack("!I", body)[0])
-        elif what == _GIVE and number == 0:
+        elif what == _GIVE:
             self._accept(channel, body)
         elif what == _END:
             channel.ended_there = True
@@ -211,31 +258,22 @@ class Relay:
 
     def _accept(self, channel: _Channel, body: bytes) -> None:
         numbers = struct.unpack(f"!{len(body) // 4}I", body)
-        if len(numbers) > MAX_GIVEN or len(self.channels) > MAX_CHANNELS:
+        if len(numbers) > MAX_GIVEN or len(self.channels) + len(numbers) > MAX_CHANNELS:
             raise Broken("too many channels")
-        while channel.pending:  # bytes that came before go before
-            self._wait_to_pass_on(channel)
+        given: list[int] = []
+        channel.pending.append((bytearray(), given))
         for number in numbers:
             if number in self.channels:
                 raise Broken("a channel that is there already")
             ours, theirs = socket.socketpair()
             self.channels[number] = _Channel(ours)
-            channel.given.append(theirs.detach())
-
-    def _wait_to_pass_on(self, channel: _Channel) -> None:
-        poll = select.poll()
-        poll.register(channel.sock.fileno(), select.POLLOUT)
-        poll.poll()
-        self._pass_on(0, channel)
-        if 0 not in self.channels:
-            raise Broken("the local end is gone")
+            given.append(theirs.detach())
 
     def _pass_on(self, number: int, channel: _Channel) -> None:
+        sent = 0
         try:
-            sent = 0
-            if channel.pending:
-                sent = _send(channel.sock, channel.pending, channel.given)
-                del channel.pending[:sent]
+            if channel.waiting:
+                sent = channel.send()
         except BlockingIOError:
             return
         except OSError:  # nobody reads here any more
@@ -250,7 +288,7 @@ class Relay:
 
     def _drop_if_over(self, number: int) -> None:
         channel = self.channels[number]
-        if not channel.ended_there or channel.pending:
+        if not channel.ended_there or channel.waiting:
             return
         if channel.ended_here or number == 0:
             self._drop(number)
@@ -261,18 +299,12 @@ class Relay:
             pass
 
     def _drop(self, number: int) -> None:
-        channel = self.channels.pop(number)
-        for fd in channel.given:
-            os.close(fd)
-        channel.sock.close()
+        self.channels.pop(number).close()
 
 
-def _receive(sock: socket.socket, most: int, with_fds: bool) -> tuple[bytes, list[int]]:
-    if not with_fds:
-        return sock.recv(most), []
-    data, ancillary, _, _ = sock.recvmsg(
-        most, socket.CMSG_SPACE(MAX_GIVEN * 4), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-    )
+def _receive(sock: socket.socket, most: int) -> tuple[bytes, list[int]]:
+    space = socket.CMSG_SPACE(MAX_GIVEN * 4)
+    data, ancillary, _, _ = sock.recvmsg(most, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
     fds = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -289,15 +321,6 @@ def _socket_of(fd: int) -> socket.socket:
         ours, theirs = socket.socketpair()
         theirs.close()
         return ours
-
-
-def _send(sock: socket.socket, data: bytearray, given: list[int]) -> int:
-    if not given:
-        return sock.send(data)
-    sent = socket.send_fds(sock, [bytes(data)], given)
-    while given:
-        os.close(given.pop())
-    return sent
 
 
 # ---------------------------------------------------------------------------------------- inside a container
