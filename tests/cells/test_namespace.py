@@ -901,6 +901,75 @@ def test_hundreds_of_cells_leave_the_server_as_it_was() -> None:
         wall.close()
 
 
+def test_many_threads_may_fork_and_open_at_the_same_time() -> None:
+    """A lock that another thread held at the fork would never be free in the child."""
+    wall = NamespaceWall(hash_seed=84)
+    stop = threading.Event()
+
+    def open_and_close() -> None:
+        while not stop.is_set():
+            wall.open({}, CellLimits()).close()
+
+    threads = [threading.Thread(target=open_and_close) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    signal.alarm(int(LONG))
+                    with wall.open({}, CellLimits()) as cell:
+                        still_works(cell)
+                    wall.close()
+                    code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        wall.close()
+
+
+def test_a_machine_without_descriptors_is_the_arenas_failure_and_passes() -> None:
+    code = """
+    import os, resource
+    from tiltyard.cells import CellLimits, Run
+    from tiltyard.cells.namespace import NamespaceWall
+    from tiltyard.errors import ArenaError
+    wall = NamespaceWall()
+    wall.open({}, CellLimits()).close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = len(os.listdir('/proc/self/fd'))
+    seen = set()
+    for room in range(12):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (taken + room, hard))
+        cells = []
+        try:
+            while True: cells.append(wall.open({'a': b'1'}, CellLimits()))
+        except ArenaError as error: seen.add('arena')
+        except Exception as error: seen.add(repr(error))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for cell in cells: cell.close()
+    with wall.open({'a.py': b'print(1)'}, CellLimits()) as cell:
+        assert cell.run(Run(('python', 'a.py'), wall_s=60)).stdout == b'1\\n'
+    wall.close()
+    print(seen, len(os.listdir('/proc/self/fd')) <= taken)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": str(Path(tiltyard.__file__).parent.parent)},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"{'arena'} True\n"
+
+
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken").write_text("#!/bin/sh\necho no python here >&2; exit 3\n")
     (tmp_path / "broken").chmod(0o755)

@@ -69,6 +69,7 @@ class NamespaceWall:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, _release, self._held)
+        _walls.add(self)
 
     @property
     def name(self) -> str:
@@ -86,12 +87,9 @@ class NamespaceWall:
             "processes": limits.processes,
         }
         try:
-            sock, bury = self._server().open(caps)
-        except _ServerLost:
-            try:
-                sock, bury = self._server().open(caps)  # a new one
-            except _ServerLost as error:
-                raise ArenaError(f"the fork server died twice in a row: {error}") from None
+            sock, bury = self._bring_up(caps)
+        except OSError as error:
+            raise ArenaError(f"a cell can't be made: {error.strerror or error}") from None
         bury = _holding(self, bury)  # a cell keeps its wall, and so its server, alive
         cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
         with self._lock:
@@ -102,6 +100,15 @@ class NamespaceWall:
             cell.close()
             raise
         return cell
+
+    def _bring_up(self, caps: Mapping[str, Any]) -> tuple[socket.socket, Callable[[], None]]:
+        try:
+            return self._server().open(caps)
+        except _ServerLost:
+            try:
+                return self._server().open(caps)  # a new one
+            except _ServerLost as error:
+                raise ArenaError(f"the fork server died twice in a row: {error}") from None
 
     def close(self) -> None:
         if os.getpid() != self._owner:
@@ -166,7 +173,9 @@ class _ServerLost(Exception):
 
 _table: dict[_Key, tuple[_Server, int]] = {}
 """Servers of this process, with the number of walls that hold each."""
-_table_lock = threading.Lock()
+_table_lock = threading.RLock()
+"""Entered again when a wall becomes garbage while the table is in use."""
+_walls: weakref.WeakSet[NamespaceWall] = weakref.WeakSet()
 
 
 _sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
@@ -179,9 +188,11 @@ def _known(sock: socket.socket) -> socket.socket:
 
 
 def _after_fork() -> None:
-    """A child has nothing of its parent's servers: not their sockets, nor a lock that somebody held."""
-    global _table_lock
-    _table_lock = threading.Lock()
+    """A child has nothing of its parent's servers: not their sockets, nor a lock that another thread held."""
+    global _table_lock, _probed_lock
+    _table_lock, _probed_lock = threading.RLock(), threading.Lock()
+    for wall in list(_walls):
+        wall._lock = threading.Lock()
     for sock in list(_sockets):
         sock.close()
     _sockets.clear()
@@ -227,7 +238,10 @@ class _Server:
         self._lock = threading.Lock()
         if (reason := lock.supported()) is not None:
             raise ArenaError(reason)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError as error:
+            raise ArenaError(f"no socket for a fork server can be had ({error.strerror})") from None
         self._control = _known(ours)
         self._idle: list[socket.socket] = []
         self._made = 0

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 HOSTNAME = "cell"
-MAX_PACKET = 1 << 16
 MOST_STALLS = 1024
 IDS = 2 * MOST_STALLS
 """User ids for cells: two for each that is open at a time."""
@@ -42,7 +41,7 @@ LETTER_S = 60.0
 def say(control: socket.socket, what: Mapping[str, Any]) -> None:
     """One packet to the owner. Never raises: if it is gone, that shows elsewhere."""
     try:
-        control.send(json.dumps(what).encode()[:MAX_PACKET])
+        control.send(json.dumps(what).encode()[: stall.MAX_PACKET])
     except OSError:
         pass
 
@@ -79,8 +78,15 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         },
     )
     while os.read(0, 1):
-        if lock.fork() == 0:
-            stall.live(control, locks, home, ids)
+        try:
+            if lock.fork() == 0:
+                stall.live(control, locks, home, ids)
+        except (
+            OSError
+        ):  # no process to be had just now: the packet is dropped, and with it the stall's socket
+            _, fds, _, _ = socket.recv_fds(control, stall.MAX_PACKET, 1, socket.MSG_CMSG_CLOEXEC)
+            for fd in fds:
+                os.close(fd)
 
 
 def _begin_with_large_pids() -> None:
