@@ -247,3 +247,23 @@ def _runs(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+class Cores:
+    def __call__(self, job):
+        time.sleep(0.05)
+        return (os.getpid(), sorted(os.sched_getaffinity(0)))
+
+    def close(self):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not bind processes to cores")
+def test_a_worker_stays_on_one_core_and_the_cores_are_shared_evenly():
+    ours = sorted(os.sched_getaffinity(0))
+    found = dict(r.value for r in work(list(range(40)), Cores, workers=2 * len(ours)))
+    cores = [core for (core,) in found.values()]
+    assert set(cores) <= set(ours)
+    if len(found) == 2 * len(ours):
+        assert sorted(cores) == sorted(ours * 2)
+    assert sorted(os.sched_getaffinity(0)) == ours

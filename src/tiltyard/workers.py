@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -161,6 +161,7 @@ class _Worker:
     """The jobs it was sent; it is at the first one."""
     since: float = 0.0
     ready: bool = False
+    core: int | None = None
 
 
 class _Crew:
@@ -225,8 +226,9 @@ class _Crew:
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()
         inherited = [worker.link for worker in self.workers] + [ours] if self._forks else []
+        core = self._free_core()
         process = self.context.Process(  # type: ignore[attr-defined]
-            target=_main, args=(theirs, inherited, self.make, self.jobs, os.getpid()), daemon=False
+            target=_main, args=(theirs, inherited, self.make, self.jobs, os.getpid(), core), daemon=False
         )
         try:
             with warnings.catch_warnings():
@@ -242,7 +244,15 @@ class _Crew:
             raise ArenaError(f"no worker process could be started: {error}") from None
         finally:
             theirs.close()
-        return _Worker(process, ours)
+        return _Worker(process, ours, core=core)
+
+    def _free_core(self) -> int | None:
+        """The core with the fewest workers. A worker and its cells stay on one: what a worker costs is then the same
+        however many there are, and nothing of an episode waits for a process that wakes up on another core."""
+        if not hasattr(os, "sched_getaffinity"):
+            return None
+        busy = Counter(worker.core for worker in self.workers)
+        return min(sorted(os.sched_getaffinity(0)), key=lambda core: busy[core])
 
     @property
     def _forks(self) -> bool:
@@ -379,6 +389,7 @@ def _main(
     make: Callable[[], Handler],
     jobs: Sequence[Any],
     parent: int,
+    core: int | None,
 ) -> None:
     """A worker's life: make the handler, then job after job until told to end."""
     # Ctrl-C goes to the whole group; the parent decides what it means.
@@ -392,6 +403,9 @@ def _main(
         other.close()
     _die_with(parent)
     _quiet()
+    if core is not None:
+        with suppress(OSError):  # it may have been taken from us meanwhile
+            os.sched_setaffinity(0, {core})
     handler: Handler | None = None
     try:
         try:
