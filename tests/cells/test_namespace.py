@@ -92,7 +92,21 @@ def test_nothing_of_the_machine_is_found(cell: Cell, tmp_path: Path) -> None:
 def test_the_root_has_what_an_interpreter_needs_and_no_more(cell: Cell) -> None:
     top = set(answer(cell, "print(json.dumps(os.listdir('/')))"))
     interpreter = "/" + os.path.realpath(sys.executable).split("/")[1]
-    known = {"bin", "sbin", "lib", "lib32", "lib64", "usr", "etc", "dev", "proc", "tmp", "home", "workspace"}
+    known = {
+        "stash",
+        "bin",
+        "sbin",
+        "lib",
+        "lib32",
+        "lib64",
+        "usr",
+        "etc",
+        "dev",
+        "proc",
+        "tmp",
+        "home",
+        "workspace",
+    }
     assert top <= known | {"cell", "empty", interpreter.strip("/")}
     assert answer(
         cell, "print(json.dumps([os.listdir('/cell'), os.listdir('/empty'), os.listdir('/home')]))"
@@ -146,6 +160,33 @@ def test_another_interpreter_brings_its_packages_but_not_the_arena() -> None:
             assert said(cell, code) == "[]"
     finally:
         wall.close()
+
+
+def test_an_interpreter_may_live_where_cells_have_their_own_folders(tmp_path: Path) -> None:
+    home = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=120)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "own_package.py").write_text("WORD = 'found'")
+    outside = tmp_path / "outside"
+    outside.write_text("secret")
+    if not str(home).startswith("/tmp/"):
+        pytest.skip("the temporary folder is not below one that cells have for themselves")
+    wall = NamespaceWall(python=str(home / "bin/python"))
+    try:
+        with wall.open({}, CellLimits(disk_files=20)) as cell:
+            assert said(cell, "import own_package; print(own_package.WORD)") == "found"
+            code = f"""
+            import os, subprocess, sys
+            again = [sys.executable, '-c', 'import own_package, sys; print(own_package.WORD, sys.prefix)']
+            print(subprocess.run(again, capture_output=True, text=True).stdout.strip(), os.path.exists({str(outside)!r}))
+            open('/tmp/mine', 'w').close()
+            try: open({str(site / "new")!r}, 'w')
+            except OSError: print('read-only')
+            """
+            assert said(cell, code) == f"found {home} False\nread-only"
+    finally:
+        wall.close()
+    assert not (site / "new").exists()
 
 
 def test_a_module_can_be_preloaded() -> None:

@@ -7,7 +7,7 @@ dumpable.
 """
 
 # Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
-# ruff: noqa: PTH102
+# ruff: noqa: PTH102, PTH103, PTH112, PTH120
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:
 
 def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
     """One tmpfs, so that the caps on bytes and files hold for all writable folders together; and /proc."""
-    more = len(root.WRITABLE) + 1
+    more = len(root.WRITABLE) + 1 + sum(path.count("/") for path in locks.stashed)
     options = f"mode=700,size={caps['disk_bytes']},nr_inodes={caps['disk_files'] + more}"
     lock.mount("cell", root.CELL, "tmpfs", lock.NOSUID | lock.NODEV, options)
     for path in root.WRITABLE:
@@ -99,12 +99,25 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
             os.chown(inner, PLAYER, PLAYER)
         lock.mount(inner, path, None, lock.BIND)
     lock.mount("/empty", root.CELL, None, lock.BIND)  # one way to each folder
+    for n, path in enumerate(locks.stashed):
+        _show_again(f"{root.STASH}/{n}", path)
     if locks.has_proc:
         flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
         try:
             lock.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
         except OSError:  # a kernel before 5.8
             lock.mount("proc", "/proc", "proc", flags, "hidepid=2")
+
+
+def _show_again(stash: str, path: str) -> None:
+    """Show what one of the cell's own folders has covered. It is as read-only as it was."""
+    if os.path.isdir(stash):
+        os.makedirs(path, 0o755, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+        with open(path, "xb"):
+            pass
+    lock.mount(stash, path, None, lock.BIND | lock.REC)
 
 
 def _soon() -> float:

@@ -25,6 +25,8 @@ WRITABLE = ("/workspace", "/home", "/tmp")
 CELL = "/cell"
 """Where a cell mounts the one tmpfs that is behind its writable folders."""
 
+STASH = "/stash"
+
 _SYSTEM = (
     "/usr/bin",
     "/usr/sbin",
@@ -74,7 +76,7 @@ def _mapped() -> list[str]:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             for line in file:
                 path = line.rstrip("\n").partition("/")[2]
-                if path and not path.endswith(" (deleted)") and not path.startswith(("dev/", "memfd:")):
+                if ".so" in path.rpartition("/")[2] and not path.endswith(" (deleted)"):
                     folders[os.path.dirname(f"/{path}")] = None
     except OSError:
         pass
@@ -85,9 +87,10 @@ def _within(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def build(packages: bool, hidden: Iterable[str]) -> bool:
-    """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for. True if
-    there is a /proc. Raises OSError naming the step that failed."""
+def build(packages: bool, hidden: Iterable[str]) -> tuple[bool, list[str]]:
+    """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for. Returns
+    whether there is a /proc, and what lies where a cell will have its own folder: the n-th of these is at
+    ``STASH/n``, too. Raises OSError naming the step that failed."""
     extra = needed(packages)
     base = next(path for path in ("/tmp", "/mnt", "/var") if os.path.isdir(path))
     lock.mount("none", "/", None, lock.REC | lock.PRIVATE)
@@ -110,11 +113,31 @@ def build(packages: bool, hidden: Iterable[str]) -> bool:
         except OSError:
             pass  # it has one there, or is at home in that folder
     has_proc = _proc()
+    stashed = _stash(extra)
     lock.unmount("/old")
     os.rmdir("/old")
     lock.mount("none", "/", None, lock.BIND | lock.REMOUNT | lock.RDONLY | lock.NOSUID)
     os.chdir("/")
-    return has_proc
+    return has_proc, stashed
+
+
+def _stash(extra: Iterable[str]) -> list[str]:
+    """An interpreter may be at home below a folder that cells have for themselves, such as /home."""
+    stashed = [path for path in extra if _within(path, WRITABLE) and os.path.exists(path)]
+    for n, path in enumerate(stashed):
+        if _within(path, WRITABLE[:1]):
+            raise OSError(
+                0, f"{path} is needed by the interpreter, and {WRITABLE[0]} is the player's: use another one"
+            )
+        at = f"{STASH}/{n}"
+        if os.path.isdir(path):
+            os.makedirs(at, 0o755)
+        else:
+            os.makedirs(STASH, 0o755, exist_ok=True)
+            with open(at, "xb"):
+                pass
+        lock.bind(path, at)
+    return stashed
 
 
 def _show(path: str) -> None:

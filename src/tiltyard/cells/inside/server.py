@@ -59,10 +59,10 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     _load(wish["folders"], wish["preload"], wish["must"])
-    has_proc = root.build(wish["packages"], wish["hidden"])
+    has_proc, stashed = root.build(wish["packages"], wish["hidden"])
     _forget_origin()
     home, ids = _open(letter)
-    locks = Locks(has_proc=has_proc, two_ids=not with_user)
+    locks = Locks(has_proc=has_proc, two_ids=not with_user, stashed=stashed)
     _seed()
     gc.collect()
     gc.freeze()

@@ -39,21 +39,22 @@ KEEPER = 0
 NOT_PLAYERS = 8
 """Room in a cell's control group for those that are counted with the player's: the stall, the keeper, its twin, the one
 that kills what a run leaves behind."""
-ANSWER_S = 30.0
+ANSWER_S = 10.0
 _LENGTHS = struct.Struct("!IQ")  # as in ``wire``
 _PID = struct.Struct("i")
 _STDIO = 3
 
 
 class Locks:
-    """What is the same for all cells of a server: the filter, Landlock's version, whether there is /proc and a
-    second id for each cell."""
+    """What is the same for all cells of a server: the filter, Landlock's version, whether there is /proc and a second
+    id for each cell, and what is stashed away (see ``root.build``)."""
 
-    def __init__(self, *, has_proc: bool, two_ids: bool) -> None:
+    def __init__(self, *, has_proc: bool, two_ids: bool, stashed: Sequence[str]) -> None:
         self.filter = lock.Filter(lock.filter_program())
         self.landlock = lock.landlock_abi()
         self.has_proc = has_proc
         self.two_ids = two_ids
+        self.stashed = tuple(stashed)
 
 
 def cap_group(group: Group, caps: Mapping[str, Any]) -> None:
@@ -81,8 +82,8 @@ def take_mail(fd: int) -> tuple[dict[str, Any], list[int]]:
 # ---------------------------------------------------------------- in the keeper
 
 
-class _TwinLost(Exception):
-    """The twin is dead, or does not answer."""
+class _Silent(Exception):
+    """Nothing comes from what should begin: the twin is dead, or stopped."""
 
 
 class ForkStarter:
@@ -132,12 +133,12 @@ class ForkStarter:
             if self.group is not None:
                 cap_group(self.group, self.caps)
         try:
-            if job.kind == "program":
-                return self._fork(job, [*stdio, *fds])
             for _ in range(2):
                 try:
+                    if job.kind == "program":
+                        return self._fork(job, [*stdio, *fds])
                     return self._ask_twin(job, [*stdio, *fds])
-                except _TwinLost:
+                except _Silent:
                     self._lose_twin()
         except OSError as error:
             raise run.StartError(f"no process can be started ({error.strerror})", players=False) from None
@@ -166,7 +167,7 @@ class ForkStarter:
                 header = {name: getattr(job, name) for name in job.__slots__}
                 wire.send(self.sock, header, deadline=time.monotonic() + ANSWER_S, fds=[tell, *fds])
             except (OSError, wire.WireError):
-                raise _TwinLost from None
+                raise _Silent from None
             finally:
                 os.close(tell)
             return _begun(told, job)
@@ -219,21 +220,21 @@ class ForkStarter:
 
 def _begun(told: int, job: Job) -> int:
     """The pid of a run that has begun, from what it says until it is the player's. Raises StartError with its trouble,
-    and _TwinLost if nothing comes."""
+    and _Silent if nothing comes."""
     said = b""
     poll = select.poll()
     poll.register(told, select.POLLIN)
     deadline = time.monotonic() + ANSWER_S
     while True:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise _TwinLost
+            raise _Silent
         part = os.read(told, 4096)
         if not part:
             break
         said += part
     pid, trouble = said[: _PID.size], said[_PID.size :]
     if len(pid) < _PID.size:
-        raise _TwinLost
+        raise _Silent
     if trouble:
         raise run._start_error(trouble, job.rest[0], job.kind == "command")
     found: int = _PID.unpack(pid)[0]
