@@ -9,13 +9,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test soak lint lock clean
 
 demo: $(READY)
 	$(BIN)/tiltyard demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+# 20,000 cells one after the other, a thousand kills at random moments: an hour or so
+soak: $(READY)
+	TILTYARD_SOAK_CELLS=20000 TILTYARD_SOAK_KILLS=1000 $(BIN)/python -m pytest tests/cells/test_soak.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests

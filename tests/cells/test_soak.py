@@ -1,0 +1,134 @@
+"""Cells by the thousand, and violent ends at random moments: nothing grows, nothing is left, the next episode works.
+
+Short here; `make soak` sets TILTYARD_SOAK_CELLS=20000 and TILTYARD_SOAK_KILLS=1000.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.leftovers import folders, mounts
+
+from tiltyard.cells.protocol import CellLimits, Run, Wall
+
+CELLS = int(os.environ.get("TILTYARD_SOAK_CELLS", "60"))
+KILLS = int(os.environ.get("TILTYARD_SOAK_KILLS", "6"))
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="takes stock through /proc")
+
+OWNER = """
+import json, os, sys
+from tiltyard import CodeEnv
+from tiltyard.players import ReferencePlayer, run_episode
+env = CodeEnv([{"id": "t", "prompt": "p", "stub": "", "ref": "def f(x): return x\\n", "visible": ["assert f(1) == 1"],
+    "hidden": ["assert f(2) == 2", "assert f(3) == 3"], "meta": {"source": "", "created": "2026", "difficulty": None}}],
+    wall=sys.argv[1])
+seed = 0
+while True:
+    result = run_episode(env, ReferencePlayer(), seed=seed)
+    print(json.dumps(result.reward if result.reward == result.reward else None), flush=True)
+    seed += 1
+"""
+
+
+def stock() -> dict[str, int]:
+    """What this process holds: resident kilobytes, descriptors, children, mounts."""
+    status = Path("/proc/self/status").read_text()
+    rss = int(status.partition("VmRSS:")[2].split()[0])
+    children = sum(len(Path(t, "children").read_text().split()) for t in Path("/proc/self/task").iterdir())
+    return {
+        "rss": rss,
+        "fds": len(list(Path("/proc/self/fd").iterdir())),
+        "children": children,
+        "mounts": len(mounts()),
+    }
+
+
+def use(wall: Wall, n: int) -> None:
+    cell = wall.open({"solution.py": b"print('cell')"}, CellLimits())
+    try:
+        assert cell.run(Run(("python", "solution.py"), wall_s=60)).stdout == b"cell\n", n
+    finally:
+        cell.close()
+
+
+def test_many_cells_one_after_the_other(wall: Wall) -> None:
+    for n in range(20):
+        use(wall, n)
+    before = stock()
+    for n in range(CELLS if wall.name == "namespace" else max(20, CELLS // 20)):
+        use(wall, n)
+    after = stock()
+    assert {k: after[k] for k in ("fds", "children", "mounts")} == {
+        k: before[k] for k in ("fds", "children", "mounts")
+    }
+    assert after["rss"] < before["rss"] + 20_000
+
+
+def family(pid: int) -> set[int]:
+    """A process and all that descends from it."""
+    found, todo = {pid}, [pid]
+    while todo:
+        try:
+            for task in Path(f"/proc/{todo.pop()}/task").iterdir():
+                for child in map(int, (task / "children").read_text().split()):
+                    if child not in found:
+                        found.add(child)
+                        todo.append(child)
+        except OSError:
+            continue
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    """Those that still run (not: wait to be reaped)."""
+    found = set()
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state not in "ZX":
+            found.add(pid)
+    return found
+
+
+def test_a_kill_at_a_random_moment_leaves_nothing_and_the_next_episode_works(wall: Wall) -> None:
+    rng = random.Random(KILLS)
+    marks = folders()
+    for n in range(KILLS):
+        owner = subprocess.Popen([sys.executable, "-c", OWNER, wall.name], stdout=subprocess.PIPE, text=True)
+        assert owner.stdout is not None
+        try:
+            assert owner.stdout.readline() == "1.0\n"
+            time.sleep(rng.random() / 4)
+            everyone = family(owner.pid)
+            # in three of four rounds a child dies first: a fork server, a keeper, what runs in a cell
+            if n % 4 and len(everyone) > 1:
+                os.kill(rng.choice(sorted(everyone - {owner.pid})), signal.SIGKILL)
+                rewards = [json.loads(owner.stdout.readline()) for _ in range(4)]
+                assert rewards[-1] == 1.0, f"round {n}: {rewards}"
+                assert 0.0 not in rewards, f"round {n}: a death of ours became a zero: {rewards}"
+                everyone |= family(owner.pid)
+            owner.kill()
+        finally:
+            owner.kill()
+            owner.wait()
+            owner.stdout.close()
+        end = time.monotonic() + 20  # one second on an idle machine; never a test of how busy this one is
+        while (left := alive(everyone)) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not left, f"round {n}"
+    # where others run tiltyard at the same time, what they have is not ours to judge
+    end = time.monotonic() + 20
+    while os.environ.get("CI") and (new := folders() - marks) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not os.environ.get("CI") or not new
