@@ -17,7 +17,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 WANTED = ("memory", "pids", "cpu")
 PREFIX = "tiltyard-"
@@ -38,70 +38,68 @@ class Place:
 
 
 def find(wanted: Iterable[str] = WANTED) -> tuple[list[Place], dict[str, str]]:
-    """Places that together give as many of the ``wanted`` controllers as can be had, and why not for the others."""
+    """Places that together give as many of the ``wanted`` controllers as can be had, and why not for the others. There
+    is one place for each controller of version 1, and one for all of version 2: a process has one group there."""
     places: list[Place] = []
     missing: dict[str, str] = {}
     mounts, own = _mounts(), _own_groups()
     for name in wanted:
-        known = next((p for p in places if p.version == 2 and name in p.controllers), None)
-        if known is not None:
-            continue
-        place, reason = _place_v1(name, mounts, own)
-        if place is None:
-            place, reason = _place_v2(tuple(wanted), name, mounts, own, reason)
-        if place is not None:
-            places.append(place)
+        if name in mounts:
+            base, root = mounts[name]
+            path = _below(base, root, own.get(name, "/"))
+            reason = _trouble(path)
+            together = next((place for place in places if place.path == path), None)
+            if reason:
+                missing[name] = reason
+            elif together is not None:
+                together.controllers += (name,)
+            else:
+                places.append(Place(path, 1, (name,)))
         else:
-            missing[name] = reason
+            missing[name] = "no control group file system is mounted that has it"
+    others = tuple(name for name in missing if name not in mounts)
+    if others and "" in mounts:
+        base, root = mounts[""]
+        place, reasons = _place_v2(others, base, _below(base, root, own.get("", "/")))
+        places += [place] if place is not None else []
+        missing = {name: reasons.get(name, why) for name, why in missing.items()}
+        missing = {
+            name: why for name, why in missing.items() if place is None or name not in place.controllers
+        }
     return places, missing
 
 
-def _place_v1(
-    name: str, mounts: Mapping[str, tuple[str, str]], own: Mapping[str, str]
-) -> tuple[Place | None, str]:
-    if name not in mounts:
-        return None, ""
-    base, root = mounts[name]
-    path = _below(base, root, own.get(name, "/"))
-    reason = _trouble(path)
-    return (None, reason) if reason else (Place(path, 1, (name,)), "")
-
-
-def _place_v2(
-    wanted: tuple[str, ...],
-    name: str,
-    mounts: Mapping[str, tuple[str, str]],
-    own: Mapping[str, str],
-    reason: str,
-) -> tuple[Place | None, str]:
-    """The nearest group above this process that hands its controllers down: a group with processes in it can't."""
-    if "" not in mounts:
-        return None, reason or "no control group file system is mounted"
-    base, root = mounts[""]
-    path = _below(base, root, own.get("", "/"))
+def _place_v2(wanted: tuple[str, ...], base: str, path: str) -> tuple[Place | None, dict[str, str]]:
+    """Of the groups from ``path`` up to ``base``: the nearest that hands most of the ``wanted`` controllers down to the
+    groups below it. One with processes in it can't. Also, why the others can't be had."""
+    offered = _read(f"{base}/cgroup.controllers").split()
+    reasons = {
+        name: "no group above this process hands it down (Delegate=yes in its unit does)"
+        if name in offered
+        else f"the kernel offers it in no group here (what it offers: {' '.join(offered) or 'nothing'})"
+        for name in wanted
+    }
+    steps: list[tuple[str, tuple[str, ...]]] = []
     while True:
-        given = tuple(c for c in wanted if c in _read(f"{path}/cgroup.subtree_control").split())
-        if (
-            not given and path == base and not os.path.exists(f"{path}/cgroup.type")
-        ):  # the true root hands down
-            offered = _read(f"{path}/cgroup.controllers").split()
-            given = tuple(c for c in wanted if c in offered and _enable(path, c))
-        if name in given:
-            trouble = _trouble(path)
-            return (None, trouble) if trouble else (Place(path, 2, given), "")
+        given = _read(f"{path}/cgroup.subtree_control").split()
+        if path == base and not os.path.exists(
+            f"{path}/cgroup.type"
+        ):  # the true root can, and needs only be told
+            given += [
+                name for name in wanted if name in offered and name not in given and _enable(path, name)
+            ]
+        steps.append((path, tuple(name for name in wanted if name in given)))
         if path == base or len(path) <= len(base):
             break
         path = os.path.dirname(path)
-    offered = _read(f"{base}/cgroup.controllers").split()
-    if name in offered:
-        return (
-            None,
-            f"no group above this process hands the {name} controller down (Delegate=yes in its unit does)",
-        )
-    return (
-        None,
-        reason or f"the kernel offers no {name} controller here (it has: {' '.join(offered) or 'none'})",
-    )
+    for path, names in sorted(steps, key=lambda step: -len(step[1])):
+        if not names:
+            break
+        trouble = _trouble(path)
+        if not trouble:
+            return Place(path, 2, names), reasons
+        reasons |= dict.fromkeys(names, trouble)
+    return None, reasons
 
 
 def _enable(path: str, controller: str) -> bool:
