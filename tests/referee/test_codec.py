@@ -25,6 +25,9 @@ class NoObjects:
     def adopt(self, item: list[Any]) -> Any:
         raise ProtocolError("unknown tag")
 
+    def arrived(self, value: Any) -> Any:
+        return value
+
 
 def pair() -> tuple[Codec, Codec]:
     return Codec(Table(1), NoObjects()), Codec(Table(0), NoObjects())

@@ -34,7 +34,7 @@ class Examination:
         link_e.close()
         thread = threading.Thread(target=self._play, args=(link, adversary, hello), daemon=True)
         thread.start()
-        tests_sent = [[i, t, seconds] for i, t in enumerate(tests)]
+        tests_sent = [[i, t, seconds, None] for i, t in enumerate(tests)]
         self._control = Link(control, 1 << 20)
         self._control.send(["solution.py", ["f"], ["solution"], "", tests_sent, 1 << 20, 5.0, 60.0, False])
         control.settimeout(60)
@@ -43,7 +43,7 @@ class Examination:
 
     def _read(self) -> Iterator[list[Any]]:
         while (message := self._control.recv()) != ["done"]:
-            yield message[2:]
+            yield message[2:6]
 
     def _play(self, link: socket.socket, adversary: Adversary, hello: list[Any]) -> None:
         try:

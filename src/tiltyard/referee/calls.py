@@ -16,7 +16,7 @@ from typing import Any
 from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
-from tiltyard.referee.result import Examined, cell_limits
+from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Limits, Task
 from tiltyard.verdict import Outcome
 
@@ -25,7 +25,9 @@ GRACE_S = 60.0
 _CONTROL_BOUND = 256 << 20
 
 
-def grade_calls(wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
+def grade_calls(
+    wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+) -> Examined:
     """Run the hidden tests against ``files``, in this order. See :class:`tiltyard.referee.result.Way`."""
     limits = task.limits
     link_e, link_s = socket.socketpair()
@@ -47,10 +49,10 @@ def grade_calls(wall: Wall, task: Task, files: Files, order: list[int], stop: bo
         control_e.close()
         link = Link(control, _CONTROL_BOUND)
         try:
-            link.send(_examination(task, order, stop))
+            link.send(_examination(task, order, stop, allowed or {}))
         except Closed:
             raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
-        return _collect(task, dict(_reports(link, examiner, time.monotonic() + total)))
+        return _collect(task, order, dict(_reports(link, examiner, time.monotonic() + total)))
 
 
 def _examiner_limits(limits: Limits) -> CellLimits:
@@ -65,16 +67,24 @@ def _examiner_limits(limits: Limits) -> CellLimits:
     )
 
 
-def _examination(task: Task, order: list[int], stop: bool) -> list[Any]:
+def _examination(task: Task, order: list[int], stop: bool, allowed: Allowed) -> list[Any]:
     limits = task.limits
-    tests = [[i, task.hidden[i].code, task.hidden[i].time_s or limits.test_s] for i in order]
+    tests = [
+        [
+            i,
+            task.hidden[i].code,
+            task.hidden[i].time_s or limits.test_s,
+            sorted(allowed[i]) if i in allowed else None,
+        ]
+        for i in order
+    ]
     entry, modules = list(task.entry), list(task.modules)
     rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop]
     return [task.main, entry, modules, task.prelude, tests, *rest]
 
 
 def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[int, list[Any]]]:
-    """(index, [passed, reason, flags, died]) for each test. ArenaError if the examiner does not get to its end."""
+    """(index, [passed, reason, flags, died, liberties]) for each test. ArenaError if the examiner does not get to its end."""
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([link.sock], [], [], left)[0]:
@@ -84,8 +94,8 @@ def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[i
         except (Closed, ProtocolError):
             raise ArenaError(f"the examiner ended by itself (status {examiner.wait(1.0)})") from None
         match message:
-            case ["test", int(index), bool() as passed, str(reason), list(flags), bool() as died]:
-                yield index, [passed, reason, flags, died]
+            case ["test", int(index), bool(passed), str(reason), list(flags), bool(died), list(liberties)]:
+                yield index, [passed, reason, flags, died, liberties]
             case ["void", str(reason)]:
                 raise ArenaError(reason)
             case ["done"]:
@@ -94,17 +104,22 @@ def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[i
                 raise ArenaError("the examiner sent something that is no report")
 
 
-def _collect(task: Task, reports: dict[int, list[Any]]) -> Examined:
-    missing = [t.id for i, t in enumerate(task.hidden) if i not in reports]
-    if missing or len(reports) != len(task.hidden):
-        raise ArenaError(f"the examiner reported on {len(reports)} of {len(task.hidden)} tests")
+def _collect(task: Task, order: list[int], reports: dict[int, list[Any]]) -> Examined:
+    if sorted(reports) != sorted(order):
+        raise ArenaError(
+            f"the examiner reported on {len(reports)} tests that are not the {len(order)} expected ones"
+        )
     outcomes: list[Outcome] = []
     flags: set[str] = set()
     doubtful: set[str] = set()
-    for i, test in enumerate(task.hidden):
-        passed, reason, seen, died = reports[i]
+    liberties: dict[str, frozenset[str]] = {}
+    for i in sorted(order):
+        test = task.hidden[i]
+        passed, reason, seen, died, taken = reports[i]
         outcomes.append(Outcome(test.id, passed, "" if passed else reason))
         flags.update(str(f) for f in seen)
         if died:
             doubtful.add(test.id)
-    return Examined(tuple(outcomes), frozenset(flags), frozenset(doubtful))
+        if taken:
+            liberties[test.id] = frozenset(str(name) for name in taken)
+    return Examined(tuple(outcomes), frozenset(flags), frozenset(doubtful), liberties)

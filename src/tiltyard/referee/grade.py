@@ -8,13 +8,14 @@ from dataclasses import replace
 from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee.calls import grade_calls
-from tiltyard.referee.result import Examined, Way
+from tiltyard.referee.result import Allowed, Examined, Way
 from tiltyard.referee.stdio import grade_stdio
 from tiltyard.task import REWARD_RULES, Files, Grading, RewardRule, Task
 from tiltyard.verdict import Outcome, Verdict
 
 WAYS: dict[Grading, Way] = {"calls": grade_calls, "stdio": grade_stdio}
 TRIES = 2
+REMEMBERED = 4096
 
 
 class Referee:
@@ -22,6 +23,7 @@ class Referee:
 
     def __init__(self, wall: Wall) -> None:
         self._wall = wall
+        self._liberties: dict[str, Allowed] = {}
 
     def grade(
         self,
@@ -46,19 +48,60 @@ class Referee:
         if rule not in REWARD_RULES:
             raise UsageError(f"reward is {rule!r}; expected one of {', '.join(REWARD_RULES)}")
         try:
-            examined = self._examine(task, solution_files(task, files), sequence, rule == "all")
+            examined = self._grade(task, solution_files(task, files), sequence, rule == "all")
         except ArenaError as error:
             return Verdict(None, graded=task.grading, void=str(error))
         return Verdict(
             _reward(rule, examined.outcomes), examined.outcomes, task.grading, tuple(sorted(examined.flags))
         )
 
-    def _examine(self, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
+    def _grade(self, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
+        """Examine, and again where the solution took liberties that the reference does not take."""
+        examined = self._examine(task, files, order, stop)
+        passed = {o.id for o in examined.outcomes if o.passed}
+        taken = {
+            i: examined.liberties[t.id]
+            for i, t in enumerate(task.hidden)
+            if t.id in passed & {*examined.liberties}
+        }
+        decided = stop and len(passed) < len(task.hidden)
+        if not taken or decided or files == solution_files(task, task.reference):
+            return examined
+        allowed = self._liberties_of_reference(task)
+        beyond = [i for i in order if i in taken and i in allowed and not taken[i] <= allowed[i]]
+        if not beyond:
+            return examined
+        again = self._examine(task, files, beyond, stop, allowed)
+        counts = {o.id: o for o in (*examined.outcomes, *again.outcomes)}
+        flags = examined.flags | again.flags
+        if not all(o.passed for o in again.outcomes):
+            flags |= {"took_liberties"}
+        return Examined(tuple(counts[t.id] for t in task.hidden), flags)
+
+    def _liberties_of_reference(self, task: Task) -> Allowed:
+        """By index of a hidden test that the reference passes: the liberties that it takes there."""
+        known = self._liberties.get(task.digest)
+        if known is not None:
+            return known
+        found = self._examine(
+            task, solution_files(task, task.reference), list(range(len(task.hidden))), False
+        )
+        nothing: frozenset[str] = frozenset()
+        allowed = {i: found.liberties.get(o.id, nothing) for i, o in enumerate(found.outcomes) if o.passed}
+        if len(allowed) == len(task.hidden):
+            if len(self._liberties) >= REMEMBERED:
+                self._liberties.clear()
+            self._liberties[task.digest] = allowed
+        return allowed
+
+    def _examine(
+        self, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+    ) -> Examined:
         """Grade, again in fresh cells if the arena failed; in doubt ask the reference. ArenaError: it is void."""
         way, failure, examined = WAYS[task.grading], None, None
         for _ in range(TRIES):
             try:
-                examined, failure = way(self._wall, task, files, order, stop), None
+                examined, failure = way(self._wall, task, files, order, stop, allowed), None
             except ArenaError as error:
                 examined, failure = None, error
                 continue
@@ -70,9 +113,8 @@ class Referee:
         reference = way(self._wall, task, honest, order, False)
         if examined is None:
             # the reference is graded in the very slot in which the submission could not be: it was the submission
-            outcomes = tuple(
-                Outcome(t.id, False, "the grading did not survive the submission") for t in task.hidden
-            )
+            reason = "the grading did not survive the submission"
+            outcomes = tuple(Outcome(task.hidden[i].id, False, reason) for i in sorted(order))
             return Examined(outcomes, frozenset({"broke_grading"}))
         if reference.doubtful & examined.doubtful:
             raise ArenaError("a test's process ended without a report on the reference too")

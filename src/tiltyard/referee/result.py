@@ -1,9 +1,11 @@
-"""What a way of grading hands to the referee: one entry a hidden test, in the task's order. Data only."""
+"""What a way of grading hands to the referee: one entry a hidden test that was asked for, in the task's order. Data
+only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 from tiltyard.cells.protocol import CellLimits, Wall
 from tiltyard.task import Files, Limits, Task
@@ -12,20 +14,35 @@ from tiltyard.verdict import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """``doubtful`` are the ids of tests whose own process ended without a report: the submission's doing, or ours."""
+    """``doubtful`` are the ids of tests whose own process ended without a report: the submission's doing, or ours.
+
+    ``liberties`` says by id of a test what helped it to pass (``referee.inside.liberties``)."""
 
     outcomes: tuple[Outcome, ...]
     flags: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
+    liberties: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+Allowed: TypeAlias = Mapping[int, frozenset[str]]
+"""The liberties that may be taken, by index of the hidden test; a test that is not in it may take all."""
 
 
 class Way(Protocol):
-    """A way of grading: all hidden tests of a task against the files of a solution, in the given order of indices.
+    """A way of grading: the hidden tests of these indices, in this order, against the files of a solution.
 
     ``stop``: one failed test decides, so after a test that timed out the others need not be run. Raises ArenaError if
     the arena failed; whatever the solution's code does ends in an Outcome."""
 
-    def __call__(self, wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined: ...
+    def __call__(
+        self,
+        wall: Wall,
+        task: Task,
+        files: Files,
+        order: list[int],
+        stop: bool,
+        allowed: Allowed | None = None,
+    ) -> Examined: ...
 
 
 def cell_limits(limits: Limits) -> CellLimits:

@@ -11,12 +11,14 @@ import time
 
 from tiltyard.cells.protocol import CellFileError, CellLost, Run, RunResult, Wall
 from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
-from tiltyard.referee.result import Examined, cell_limits
+from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Task, Test
 from tiltyard.verdict import Outcome
 
 
-def grade_stdio(wall: Wall, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
+def grade_stdio(
+    wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+) -> Examined:
     """Run the program on each hidden test. See :class:`tiltyard.referee.result.Way`."""
     outcomes: dict[int, Outcome] = {}
     end, skip = time.monotonic() + task.limits.grade_s, ""
@@ -27,7 +29,7 @@ def grade_stdio(wall: Wall, task: Task, files: Files, order: list[int], stop: bo
         outcomes[i] = Outcome(task.hidden[i].id, not reason, reason)
         if stop and reason == TIMED_OUT:
             skip = AFTER_TIME_OUT
-    return Examined(tuple(outcomes[i] for i in range(len(task.hidden))))
+    return Examined(tuple(outcomes[i] for i in sorted(order)))
 
 
 def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:

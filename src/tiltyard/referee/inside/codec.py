@@ -86,6 +86,8 @@ class Objects(Protocol):
 
     def adopt(self, item: list[Any]) -> Any: ...
 
+    def arrived(self, value: Any) -> Any: ...
+
 
 class Codec:
     """One side's encoder and decoder. Not for use by two threads at a time."""
@@ -167,7 +169,7 @@ class Codec:
             "mp": lambda x: types.MappingProxyType(
                 dict(zip(self._dec_items(x[1]), self._dec_items(x[2]), strict=True))
             ),
-            "De": lambda x: decimal.Decimal(_is(x[1], str)),
+            "De": lambda x: self.objects.arrived(decimal.Decimal(_is(x[1], str))),
             "Fr": lambda x: fractions.Fraction(_is(self.dec(x[1]), int), _is(self.dec(x[2]), int)),
             "Da": lambda x: datetime.date(*x[1:4]),
             "Dt": lambda x: datetime.datetime(*x[1:8]).replace(tzinfo=self.dec(x[9]), fold=x[8]),
@@ -177,7 +179,7 @@ class Codec:
             "Zi": _dec_zone,
             "U": lambda x: uuid.UUID(hex=x[1]),
             "P": lambda x: {"pure": pathlib.PurePosixPath, "posix": pathlib.PosixPath}[x[1]](_is(x[2], str)),
-            "T": lambda x: BUILTINS[x[1]],
+            "T": self._dec_builtin,
             "na": self._dec_array,
             "ns": self._dec_scalar,
         }
@@ -399,7 +401,7 @@ class Codec:
         if dtype.kind not in "biufcSUmM":
             raise ProtocolError("an array of something else than numbers and text")
         value = numpy.frombuffer(bytes.fromhex(x[4]), dtype=dtype).reshape(x[3]).copy()
-        self._learn(x[1], value)
+        self._learn(x[1], self.objects.arrived(value))
         return value
 
     def _dec_scalar(self, x: list[Any]) -> Any:
@@ -408,7 +410,13 @@ class Codec:
         dtype = numpy.dtype(x[1])
         if dtype.kind not in "biufcSUmM":
             raise ProtocolError("a scalar of something else than numbers and text")
-        return numpy.frombuffer(bytes.fromhex(x[2]), dtype=dtype)[0]
+        return self.objects.arrived(numpy.frombuffer(bytes.fromhex(x[2]), dtype=dtype)[0])
+
+    def _dec_builtin(self, x: list[Any]) -> Any:
+        value = BUILTINS[x[1]]
+        return (
+            self.objects.arrived(value) if type(value) is type and issubclass(value, BaseException) else value
+        )
 
 
 def _is(value: Any, kind: type) -> Any:

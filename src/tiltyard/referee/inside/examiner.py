@@ -1,7 +1,7 @@
 """The program in the examiner's cell: holds the hidden tests, runs them in forks of its own, believes nothing.
 
 Descriptor 3 is the control socket to the arena, 4 the link to the solution's cell. In: one message, the examination
-(see :func:`main`). Out, on 3: ``["test", index, passed, reason, flags, died]`` after each test, at the end
+(see :func:`main`). Out, on 3: ``["test", index, passed, reason, flags, died, liberties]`` after each test, at the end
 ``["done"]``; or ``["void", reason]`` if the task's own prelude fails. Time limits are kept here, outside the
 solution's process: a test that does not end is killed.
 """
@@ -26,7 +26,7 @@ from .link import Closed, Link, ProtocolError
 from .plain import is_plain
 from .testrun import GONE, Discard, Setting, exception_name, fresh_names, run
 
-MAX_REPORT = 4096
+MAX_REPORT = 16384
 TIMED_OUT = "timed out"
 NO_TIME = "not run: the grading's time is over"
 AFTER_TIME_OUT = "not run: a test before it timed out"
@@ -37,7 +37,8 @@ def main(fds: list[int]) -> None:
     """Examine once. The message:
     ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out]``.
 
-    ``tests`` is a list of ``[index, code, seconds]`` in the order in which they are to run."""
+    ``tests`` is a list of ``[index, code, seconds, allowed liberties or None for all]`` in the order in which they are
+    to run."""
     control = Link(socket.socket(fileno=fds[0]), 256 << 20)
     solution = socket.socket(fileno=fds[1])
     main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop = control.recv()
@@ -73,11 +74,11 @@ def main(fds: list[int]) -> None:
 
 
 def _batches(tests: list[Any], prelude: str, modules: frozenset[str]) -> Iterator[list[Any]]:
-    """Tests that may share a fork of the examiner, as ``[index, compiled code, seconds]``."""
+    """Tests that may share a fork of the examiner, with their code compiled."""
     sharing = len(tests) > 1 and is_plain(prelude, modules)
     batch: list[Any] = []
-    for index, source, seconds in tests:
-        test = [index, compile(source, f"<test {index}>", "exec", dont_inherit=True), seconds]
+    for index, source, *rest in tests:
+        test = [index, compile(source, f"<test {index}>", "exec", dont_inherit=True), *rest]
         if sharing and is_plain(source, modules):
             batch.append(test)
             continue
@@ -106,12 +107,13 @@ def _await_loaded(solution: socket.socket, link: Link, end: float) -> str | None
 def _examine(
     setting: Setting, batch: list[Any], names: dict[str, Any], failed: str | None, end: float, stop: bool
 ) -> Iterator[tuple[int, list[Any]]]:
-    """(index, [passed, reason, flags, died]) of each test of a batch; ``died``: its process ended without a report."""
+    """(index, [passed, reason, flags, died, liberties]) of each test of a batch; ``died``: its process ended without a
+    report."""
     while batch:
         if failed is None and time.monotonic() >= end:
             failed = NO_TIME
         if failed is not None:
-            yield from ((test[0], [False, failed, [], False]) for test in batch)
+            yield from ((test[0], [False, failed, [], False, []]) for test in batch)
             return
         # a fork ends early at a test that does not end or dies; the tests after it get another one
         for report in _fork_and_run(setting, batch, names, end):
@@ -130,23 +132,23 @@ def _fork_and_run(
         try:
             os.close(reader)
             os.setpgid(0, 0)
-            run(setting, [code for _, code, _ in batch], names, writer)
+            run(setting, batch, names, writer)
         finally:
             os._exit(0)
     os.close(writer)
     try:
         lines = _Lines(reader)
-        for _, _, seconds in batch:
+        for _, _, seconds, _ in batch:
             line = lines.next(min(time.monotonic() + seconds, end))
             if line is None:
-                yield [False, TIMED_OUT, [], False]
+                yield [False, TIMED_OUT, [], False, []]
                 return
             try:
-                passed, reason, flags = json.loads(line)
+                passed, reason, flags, liberties = json.loads(line)
             except ValueError:
-                yield [False, NO_REPORT, [], True]
+                yield [False, NO_REPORT, [], True, []]
                 return
-            yield [passed is True, reason, flags, False]
+            yield [passed is True, reason, flags, False, liberties]
     finally:
         os.close(reader)
         fork.end(child)

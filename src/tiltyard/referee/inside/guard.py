@@ -29,6 +29,10 @@ _FUNCTIONS = (
     types.MethodWrapperType,
     types.MethodDescriptorType,
 )
+_READERS = (
+    getattr, setattr, delattr, vars, dir, eval, exec, compile, globals, locals, open, breakpoint, __import__,
+    str.format, str.format_map,
+)  # fmt: skip
 _CLOSED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _GENERATOR_METHODS = frozenset({"send", "throw", "close", "asend", "athrow", "aclose"})
 
@@ -99,6 +103,24 @@ def may_export(value: Any) -> None:
     """Refused: this object of the examiner must not be reachable from the solution."""
     if isinstance(value, _HIDDEN_TYPES):
         raise Refused(f"a {type(value).__name__} of the examiner")
+
+
+def may_address(item: Any) -> None:
+    """Refused: the solution may ask things of the test's objects, never of data that it made up.
+
+    ``"{0.__globals__}".format(callback)``, executed here, would read out the hidden tests.
+    """
+    tag = item[0] if type(item) is list and item else None
+    if tag == "M":
+        may_address(item[1])
+    elif tag not in ("m", "k", "nt", "e"):
+        raise Refused("a question to plain data")
+
+
+def may_call(called: Any) -> None:
+    """Refused: the solution may not call this function of the examiner with arguments of its own."""
+    if any(called is reader for reader in _READERS):
+        raise Refused("a function that reads the inside of objects")
 
 
 def may_get(target: Any, name: Any) -> None:

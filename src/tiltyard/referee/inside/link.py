@@ -11,6 +11,7 @@ import json
 import select
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 _LENGTH = struct.Struct(">I")
@@ -31,14 +32,19 @@ class TooLarge(Exception):
 
 
 class Link:
-    """One end of a conversation. ``bound`` is the largest frame, in bytes, that it sends or takes."""
+    """One end of a conversation. ``bound`` is the largest frame, in bytes, that it sends or takes.
 
-    __slots__ = ("_buffer", "bound", "sock")
+    ``constant`` is called with each "NaN", "Infinity" or "-Infinity" that arrives; it returns what it stands for."""
 
-    def __init__(self, sock: socket.socket, bound: int) -> None:
+    __slots__ = ("_buffer", "_decode", "bound", "sock")
+
+    def __init__(
+        self, sock: socket.socket, bound: int, constant: Callable[[str], float] | None = None
+    ) -> None:
         self.sock = sock
         self.bound = bound
         self._buffer = b""
+        self._decode = json.JSONDecoder(parse_constant=constant).decode if constant else _decode
 
     def send(self, message: list[Any]) -> None:
         """Send one message. TooLarge: it was not sent and the conversation may go on."""
@@ -57,7 +63,7 @@ class Link:
             raise ProtocolError("a frame larger than the bound")
         data = self._take(size, False)
         try:
-            message = _decode(data.decode("ascii"))
+            message = self._decode(data.decode("ascii"))
         except (ValueError, RecursionError):
             raise ProtocolError("a frame that is no JSON") from None
         if type(message) is not list:

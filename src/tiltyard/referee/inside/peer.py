@@ -23,6 +23,18 @@ from typing import Any
 from . import guard, proxy
 from .codec import BUILTIN_NAMES, BUILTINS, Codec
 from .describe import describe, kind_of, parse
+from .liberties import (
+    CATCH_ALL,
+    CATCH_ALLS,
+    CAUGHT,
+    CHANGED,
+    EMPTY_ARRAY,
+    NAN,
+    REPLACED,
+    Liberties,
+    is_nan,
+    liberty,
+)
 from .link import Closed, Link, ProtocolError, TooLarge
 from .shared import Table
 
@@ -49,12 +61,19 @@ class Peer:
     """One side of the conversation of one test."""
 
     def __init__(
-        self, link: Link, *, strict: bool, resolve: Callable[[str, str], Any] | None = None, home: str = ""
+        self,
+        link: Link,
+        *,
+        strict: bool,
+        resolve: Callable[[str, str], Any] | None = None,
+        home: str = "",
+        liberties: Liberties | None = None,
     ) -> None:
         self.link = link
         self.strict = strict
         self.home = home
         self.flags: set[str] = set()
+        self.liberties = liberties or Liberties()
         self.escaped: tuple[str, str] | None = None
         self.table = Table(0 if strict else 1)
         self.codec = Codec(self.table, self)
@@ -87,6 +106,14 @@ class Peer:
         with self._lock:
             if self.escaped:
                 raise Escaped(*self.escaped)
+            if (
+                self.strict
+                and (name := liberty(op, parts, proxy.is_theirs))
+                and not self.liberties.take(name)
+            ):
+                if op == "x":
+                    return NotImplemented
+                raise AttributeError(parts[1])
             try:
                 return self._ask(op, parts)
             except ProtocolError as error:
@@ -135,6 +162,7 @@ class Peer:
 
     def _encode_question(self, op: str, parts: tuple[Any, ...]) -> list[Any]:
         enc = self.codec.enc
+        parts = tuple(self.liberties.by_value(parts))
         if op in ("c", "M"):
             *head, args, kwargs = parts
             return [*head, [enc(a) for a in args], list(kwargs), [enc(v) for v in kwargs.values()]]
@@ -199,7 +227,8 @@ class Peer:
                 raise ProtocolError("a malformed write-back")
             self.codec.fill(*change)
             if self.strict and self.table.is_mine(change[0]):
-                self.flags.add("changed_argument")
+                self.flags.add(CHANGED)
+                self.liberties.take(CHANGED)
 
     # ------------------------------------------------------------------ answering
 
@@ -245,13 +274,15 @@ class Peer:
         except (ProtocolError, Closed):
             raise
         except BaseException as error:
+            if self.strict and isinstance(error, AssertionError) and not self.liberties.take(CAUGHT):
+                self._escape("assertion failed", "")
             return [error], True
 
     def _reply(self, number: int, roots: list[Any], failed: bool, before: set[int] | None) -> None:
         changes = self._changes()
         mark = self._mark()
         try:
-            item = self._enc_raised(roots[0]) if failed else self.codec.enc(roots[0])
+            item = self._enc_raised(roots[0]) if failed else self.codec.enc(self.liberties.by_value(roots[0]))
             forgotten = self._forget(roots, before)
             self.link.send(["e" if failed else "a", number, changes, forgotten, self.output(), item])
             return
@@ -290,6 +321,8 @@ class Peer:
         if op == "in":
             return _read_input
         try:
+            if self.strict:
+                guard.may_address(parts[0])
             target = self.codec.dec(parts[0])
             if op in ("c", "M"):
                 name, args, keys, values = (None, *parts[1:4]) if op == "c" else parts[1:5]
@@ -320,7 +353,10 @@ class Peer:
             nonlocal positional, keywords
             args, positional = positional, []
             kwargs, keywords = keywords, {}
-            return (target if name is None else getattr(target, name))(*args, **kwargs)
+            called = target if name is None else getattr(target, name)
+            if self.strict:
+                guard.may_call(called)
+            return called(*args, **kwargs)
 
         if self.strict and name is not None:
             guard.may_get(target, name)
@@ -334,6 +370,8 @@ class Peer:
         if op in ("s", "D"):
             if self.strict:
                 guard.may_set(target, rest[0], self.home)
+                if callable(getattr(type(target), rest[0], None)) and not self.liberties.take(REPLACED):
+                    raise guard.Refused("putting something in the place of a method")
             return lambda: setattr(target, rest[0], rest[1]) if op == "s" else delattr(target, rest[0])
         if op == "x":
             if self.strict:
@@ -462,6 +500,23 @@ class Peer:
         if adopter is None:
             raise ProtocolError("an item with an unknown tag")
         return adopter(item)
+
+    def arrived(self, value: Any) -> Any:
+        """The value, which came from the other side, if it may (``codec.Objects``)."""
+        name = ""
+        if isinstance(value, type):
+            name = CATCH_ALL if value in CATCH_ALLS else ""
+        elif is_nan(value):
+            name = NAN
+        elif getattr(value, "size", 1) == 0:
+            name = EMPTY_ARRAY
+        if name and self.strict and not self.liberties.take(name):
+            self._escape(f"answered with {name}", "")
+        return value
+
+    def constant(self, name: str) -> float:
+        """What stands for a number in JSON (``link.Link``)."""
+        return float(self.arrived(float(name)))
 
     def _adopt_object(self, item: list[Any]) -> Any:
         number = item[1]

@@ -15,6 +15,7 @@ import enum
 from typing import Any
 
 from .describe import COMPARISONS, ENUM_BASES, Description
+from .liberties import SUPPRESSED
 from .link import ProtocolError
 
 _MAKING = object()
@@ -155,6 +156,11 @@ def address(value: Any) -> tuple[Any, list[Any]]:
     return peer, peer.codec.enc(value)
 
 
+def is_theirs(value: Any) -> bool:
+    """Whether it is the other side's, as a stand-in or as a mirrored value: no plain data."""
+    return isinstance(value, Proxy) or getattr(type(value), "_tiltyard_class", None) is not None
+
+
 def _special(name: str) -> Any:
     """An operator of a stand-in or of a mirrored value that is executed on the other side."""
 
@@ -179,10 +185,16 @@ def _special(name: str) -> Any:
     def contains(self: Any, item: Any) -> bool:
         peer, place = address(self)
         answer = peer.ask("x", place, name, item)
+        if answer is NotImplemented:  # as without the operator
+            return any(x is item or x == item for x in self)
         if type(answer) is not bool:
             raise TypeError(f"{name} of a solution's class answered no bool")
         peer.flags.add("delegated_comparison")
         return answer
+
+    def leave(self: Any, kind: Any = None, *rest: Any) -> Any:
+        peer, item = address(self)
+        return _suppresses(peer, kind, peer.ask("x", item, name, kind, *rest))
 
     def wait(self: Any) -> Any:
         peer, item = address(self)
@@ -193,18 +205,28 @@ def _special(name: str) -> Any:
         method = contains
     elif name == "__await__":
         method = wait
+    elif name == "__exit__":
+        method = leave
     elif name in COMPARISONS:
         method = compare
     elif name in ("__anext__", "__aenter__", "__aexit__"):
 
         async def later(self: Any, *args: Any) -> Any:
             peer, item = address(self)
-            return peer.ask("w", item, name, *args)
+            answer = peer.ask("w", item, name, *args)
+            return _suppresses(peer, args[0], answer) if name == "__aexit__" and args else answer
 
         later.__name__ = name
         return later
     method.__name__ = name
     return method
+
+
+def _suppresses(peer: Any, kind: Any, answer: Any) -> Any:
+    """What a ``with`` of a test is told: swallowing what was raised in it is a liberty."""
+    if kind is None or not peer.strict:
+        return answer
+    return bool(answer) and peer.liberties.take(SUPPRESSED)
 
 
 _GENERIC = frozenset({"__hash__", "__repr__", "__str__", "__format__", "__copy__", "__deepcopy__"})

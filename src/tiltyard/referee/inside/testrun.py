@@ -1,6 +1,6 @@
 """In a fork of the examiner: run tests, one after the other, each against a fresh fork of the solution, and report.
 
-One line of JSON a test goes to ``writer``: ``[passed, reason, flags]``. Nothing that a solution wrote is repeated in it.
+One line of JSON a test goes to ``writer``: ``[passed, reason, flags, liberties]``. Nothing that a solution wrote is repeated in it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from .codec import BUILTINS
 from .guard import standard_exception
+from .liberties import Liberties
 from .link import Link, send_fd
 from .peer import Escaped, Peer, RemoteModule
 
@@ -82,18 +83,18 @@ def fresh_names(prelude: Any) -> dict[str, Any]:
     return names
 
 
-def run(setting: Setting, codes: list[Any], names: dict[str, Any], writer: int) -> None:
-    """Run the tests; ``names`` are the first one's, the others get fresh ones."""
-    for number, code in enumerate(codes):
+def run(setting: Setting, tests: list[Any], names: dict[str, Any], writer: int) -> None:
+    """Run the tests, ``[index, code, seconds, liberties]``; ``names`` are the first one's, the others get fresh ones."""
+    for number, (_, code, _, allowed) in enumerate(tests):
         if number:
             names = fresh_names(setting.prelude)
         mine, theirs = socket.socketpair()
         try:
             send_fd(setting.solution, theirs.fileno())
             theirs.close()
-            report = _run_one(setting, mine, code, names)
+            report = _run_one(setting, mine, code, names, None if allowed is None else frozenset(allowed))
         except OSError:
-            report = [False, GONE, []]
+            report = [False, GONE, [], []]
         mine.close()
         theirs.close()
         line = json.dumps(report).encode() + b"\n"
@@ -101,8 +102,11 @@ def run(setting: Setting, codes: list[Any], names: dict[str, Any], writer: int) 
             line = line[os.write(writer, line) :]
 
 
-def _run_one(setting: Setting, sock: socket.socket, code: Any, names: dict[str, Any]) -> list[Any]:
-    peer = Peer(Link(sock, setting.bound), strict=True, home=HOME)
+def _run_one(
+    setting: Setting, sock: socket.socket, code: Any, names: dict[str, Any], allowed: frozenset[str] | None
+) -> list[Any]:
+    link = Link(sock, setting.bound, lambda name: peer.constant(name))
+    peer = Peer(link, strict=True, home=HOME, liberties=Liberties(allowed))
     finder = Finder(setting.modules, peer)
     sys.meta_path.insert(0, finder)
     random.seed(0)
@@ -121,7 +125,7 @@ def _run_one(setting: Setting, sock: socket.socket, code: Any, names: dict[str, 
         passed, reason = False, peer.escaped[0]
     peer.escaped = ("the test is over", "")
     finder.forget()
-    return [passed, reason[:200], sorted(peer.flags)]
+    return [passed, reason[:200], sorted(peer.flags), sorted(peer.liberties.taken)]
 
 
 def _reason(error: BaseException) -> str:
