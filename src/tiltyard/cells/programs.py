@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 PACKAGE = "_tiltyard"
@@ -22,6 +22,7 @@ def inside_folders() -> tuple[str, ...]:
     return tuple(sorted(str(p) for p in ROOT.glob("*/inside") if p.is_dir()))
 
 
+@lru_cache(maxsize=64)  # asked at every start; two looks at the disk cost more than the message
 def has_program(name: str) -> bool:
     """Whether an inside folder has the module ``name``."""
     return name.isidentifier() and any((Path(f) / f"{name}.py").is_file() for f in inside_folders())
