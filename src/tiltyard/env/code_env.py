@@ -274,12 +274,11 @@ class CodeEnv(gymnasium.Env[str, Any]):
         return self._held.cell
 
     def _again(self, what: Callable[[], _T]) -> _T:
-        """Do it; where the arena fails, once more in a fresh cell. CellLost of the player's doing passes through."""
+        """Do it; where the arena fails or the cell is lost, once more in a fresh cell: what the player's code did to its
+        cell it does again, what happened to it by chance does not come back."""
         try:
             return what()
         except (ArenaError, OSError) as failure:
-            if isinstance(failure, CellLost) and failure.during_run:
-                raise
             begun = time.monotonic()
             self._make_again(failure)
             self._deadline += time.monotonic() - begun  # the player does not pay for it

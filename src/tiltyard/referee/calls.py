@@ -16,6 +16,7 @@ from typing import Any
 from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
+from tiltyard.referee.inside.testrun import GONE
 from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Limits, Task
 from tiltyard.verdict import Outcome
@@ -122,4 +123,5 @@ def _collect(task: Task, order: list[int], reports: dict[int, list[Any]]) -> Exa
             doubtful.add(test.id)
         if taken:
             liberties[test.id] = frozenset(str(name) for name in taken)
-    return Examined(tuple(outcomes), frozenset(flags), frozenset(doubtful), liberties)
+    ended = any(o.reason.startswith(GONE) for o in outcomes)
+    return Examined(tuple(outcomes), frozenset(flags), frozenset(doubtful), liberties, ended)

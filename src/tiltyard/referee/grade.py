@@ -14,7 +14,6 @@ from tiltyard.task import REWARD_RULES, Files, Grading, RewardRule, Task
 from tiltyard.verdict import Outcome, Verdict
 
 WAYS: dict[Grading, Way] = {"calls": grade_calls, "stdio": grade_stdio}
-TRIES = 2
 REMEMBERED = 4096
 
 
@@ -97,15 +96,16 @@ class Referee:
     def _examine(
         self, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
     ) -> Examined:
-        """Grade, again in fresh cells if the arena failed; in doubt ask the reference. ArenaError: it is void."""
+        """Grade; again in fresh cells if the arena failed, or if a process ended, which a submission does again and
+        chance does not. In doubt ask the reference. ArenaError: it is void."""
         way, failure, examined = WAYS[task.grading], None, None
-        for _ in range(TRIES):
+        for first in (True, False):
             try:
                 examined, failure = way(self._wall, task, files, order, stop, allowed), None
             except ArenaError as error:
                 examined, failure = None, error
                 continue
-            if not examined.doubtful:
+            if not examined.doubtful and not (examined.ended and first):
                 return examined
         honest = solution_files(task, task.reference)
         if honest == files:

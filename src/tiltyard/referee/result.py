@@ -16,12 +16,14 @@ from tiltyard.verdict import Outcome
 class Examined:
     """``doubtful`` are the ids of tests whose own process ended without a report: the submission's doing, or ours.
 
-    ``liberties`` says by id of a test what helped it to pass (``referee.inside.liberties``)."""
+    ``liberties`` says by id of a test what helped it to pass (``referee.inside.liberties``). ``ended``: a process of
+    the solution ended where it should not have, by its own doing or by chance."""
 
     outcomes: tuple[Outcome, ...]
     flags: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
     liberties: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ended: bool = False
 
 
 Allowed: TypeAlias = Mapping[int, frozenset[str]]

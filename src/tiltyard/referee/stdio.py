@@ -16,6 +16,10 @@ from tiltyard.task import Files, Task, Test
 from tiltyard.verdict import Outcome
 
 
+DESTROYED = "the program destroyed its cell"
+KILLED = "killed by signal 9"
+
+
 def grade_stdio(
     wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
 ) -> Examined:
@@ -29,7 +33,8 @@ def grade_stdio(
         outcomes[i] = Outcome(task.hidden[i].id, not reason, reason)
         if stop and reason == TIMED_OUT:
             skip = AFTER_TIME_OUT
-    return Examined(tuple(outcomes[i] for i in sorted(order)))
+    ended = any(o.reason in (DESTROYED, KILLED) for o in outcomes.values())
+    return Examined(tuple(outcomes[i] for i in sorted(order)), ended=ended)
 
 
 def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
@@ -47,7 +52,7 @@ def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
         return "the program is missing"
     except CellLost as error:
         if error.during_run:
-            return "the program destroyed its cell"
+            return DESTROYED
         raise
     finally:
         cell.close()
