@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 PACKAGE = "_tiltyard"
+OURS: tuple[str, ...] = ()
+"""Names of all our modules, where a fork server has put them down: to look for them would touch every name there is."""
 
 
 def launch() -> None:
@@ -52,7 +54,7 @@ def become(kind: str, rest: Sequence[str], fds: list[int]) -> None:
 
 def _forget() -> None:
     """Nothing of ours is found by the code that comes next."""
-    for name in [n for n in sys.modules if n == PACKAGE or n.startswith(PACKAGE + ".")]:
+    for name in OURS or [n for n in sys.modules if n == PACKAGE or n.startswith(PACKAGE + ".")]:
         del sys.modules[name]
 
 

@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import cgroup, lock, root, stall, wire
+from . import cgroup, lock, perform, root, stall, wire
 from .twin import Locks
 
 TYPE_CHECKING = False
@@ -36,6 +36,8 @@ MOST_STALLS = 1024
 IDS = 2 * MOST_STALLS
 """User ids for cells: two for each that is open at a time."""
 LETTER_S = 60.0
+_kept: list[object] = []
+"""All modules: a run takes ours out of sys.modules, and would spend its first millisecond on taking them apart."""
 
 
 def say(control: socket.socket, what: Mapping[str, Any]) -> None:
@@ -64,6 +66,8 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     home, ids = _open(letter)
     locks = Locks(has_proc=has_proc, two_ids=not with_user, stashed=stashed)
     _seed()
+    perform.prepare()
+    _kept.extend(sys.modules.values())
     gc.collect()
     gc.freeze()
     say(

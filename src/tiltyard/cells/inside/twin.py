@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import marshal
 import os
 import resource
 import select
@@ -42,6 +43,7 @@ that kills what a run leaves behind."""
 ANSWER_S = 10.0
 _LENGTHS = struct.Struct("!IQ")  # as in ``wire``
 _PID = struct.Struct("i")
+_SIZE = struct.Struct("Q")
 _STDIO = 3
 
 
@@ -108,10 +110,11 @@ class ForkStarter:
 
     def _make_twin(self) -> None:
         ours, theirs = socket.socketpair()
+        ours.settimeout(ANSWER_S)
         hear, ring = os.pipe()
         pid = lock.fork()
         if pid == 0:
-            _live(self, high(hear), high(theirs.detach()))
+            _live(self, high(hear), socket.socket(fileno=high(theirs.detach())))
         theirs.close()
         os.close(hear)
         self.twin, self.sock, self.bell = pid, ours, ring
@@ -149,6 +152,8 @@ class ForkStarter:
         try:
             try:
                 if lock.fork() == 0:
+                    run.settle(self.workspace, (), ())
+                    perform.interpreters_signals()
                     _run(self, job, tell, fds)
             finally:
                 os.close(tell)
@@ -164,9 +169,8 @@ class ForkStarter:
         try:
             try:
                 os.write(self.bell, b"!")
-                header = {name: getattr(job, name) for name in job.__slots__}
-                wire.send(self.sock, header, deadline=time.monotonic() + ANSWER_S, fds=[tell, *fds])
-            except (OSError, wire.WireError):
+                _send_job(self.sock, job, [tell, *fds])
+            except OSError:
                 raise _Silent from None
             finally:
                 os.close(tell)
@@ -218,6 +222,22 @@ class ForkStarter:
             os.close(fd)
 
 
+def _send_job(sock: socket.socket, job: Job, fds: Sequence[int]) -> None:
+    """For ``_take_job``. Both ends are ours: the interpreter's own format will do, which is the quickest to read."""
+    data = marshal.dumps({name: getattr(job, name) for name in job.__slots__})
+    head = _SIZE.pack(len(data)) + data
+    sent = socket.send_fds(sock, [head], list(fds))
+    sock.sendall(head[sent:])
+
+
+def _take_job(sock: socket.socket) -> tuple[Job, list[int]]:
+    size, fds, _, _ = socket.recv_fds(
+        sock, _SIZE.size, wire.MAX_FDS, socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
+    )
+    data = sock.recv(_SIZE.unpack(size)[0], socket.MSG_WAITALL)
+    return run.Job.from_header(marshal.loads(data)), fds
+
+
 def _begun(told: int, job: Job) -> int:
     """The pid of a run that has begun, from what it says until it is the player's. Raises StartError with its trouble,
     and _Silent if nothing comes."""
@@ -266,14 +286,14 @@ def _kill_as_player() -> None:
 # ---------------------------------------------------------------- in the twin, and in what it forks
 
 
-def _live(cell: ForkStarter, bell: int, mail: int) -> NoReturn:
+def _live(cell: ForkStarter, bell: int, mail: socket.socket) -> NoReturn:
     """Fork a run for each byte, until the keeper is gone."""
     try:
-        lock.close_others([0, 1, 2, bell, mail, cell.workspace, cell.landlock])
+        lock.close_others([0, 1, 2, bell, mail.fileno(), cell.workspace, cell.landlock])
         lock.die_with_parent()
         lock.set_name("tiltyard-twin")
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        run.settle(cell.workspace, (), ())
+        perform.interpreters_signals()
         while os.read(bell, 1):
             try:
                 if lock.clone(lock.PARENT) == 0:
@@ -284,33 +304,37 @@ def _live(cell: ForkStarter, bell: int, mail: int) -> NoReturn:
         os._exit(0)
 
 
-def _say_no(mail: int, error: OSError) -> None:
-    _, fds = take_mail(mail)
+def _say_no(mail: socket.socket, error: OSError) -> None:
+    _, fds = _take_job(mail)
     os.write(fds[0], _PID.pack(0) + f"fork {error.errno} {error.strerror}".encode())
     for at in fds:
         os.close(at)
 
 
-def _begin(cell: ForkStarter, mail: int) -> NoReturn:
+def _begin(cell: ForkStarter, mail: socket.socket) -> NoReturn:
     try:
-        header, fds = take_mail(mail)
-        _run(cell, run.Job.from_header(header), fds[0], fds[1:])
+        job, fds = _take_job(mail)
+        os.setsid()
+        _run(cell, job, fds[0], fds[1:])
     finally:
         os._exit(1)
 
 
 def _run(cell: ForkStarter, job: Job, tell: int, fds: list[int]) -> NoReturn:
-    """Become the player's process, and do the job. Says its pid on ``tell``, and what went wrong until it began."""
+    """Become the player's process, and do the job. Says its pid on ``tell``, and what went wrong until it began. The
+    process has a session of its own, an interpreter's signals, and the workspace as its current folder."""
     step = "set up"
     me = os.getpid()
     try:
         tell = high(tell)
         os.write(tell, _PID.pack(me))
-        run.settle(cell.workspace, fds[:_STDIO], fds[_STDIO:])
+        run.place(fds)
         lock.close_others([*range(len(fds)), tell, cell.landlock])
         lock.set_name("python3")
         _become_player(cell, job)
         if job.kind == "command":
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
             step = "exec"
             os.execvpe(job.rest[0], job.rest, job.env)
         os.close(tell)
