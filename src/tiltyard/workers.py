@@ -12,6 +12,7 @@ picklable player nor a guarded ``__main__``; elsewhere they are spawned. ``worke
 from __future__ import annotations
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import pickle
@@ -410,6 +411,7 @@ def _main(
     try:
         try:
             handler = make()
+            gc.freeze()  # what was loaded stays: to go through all of it again and again is a tenth of a worker's time
         except Exception as error:
             link.send(("unready", _sendable(error)))
             return
