@@ -24,6 +24,7 @@ from typing import Any
 
 from tiltyard.cells.client import KeeperCell, socket_pair
 from tiltyard.cells.inside import lock, wire
+from tiltyard.cells.inside.cell import CAPS, ORDER
 from tiltyard.cells.process import PATH, interpreter
 from tiltyard.cells.programs import PACKAGE, ROOT, Interpreter, inside_folders, package_lines
 from tiltyard.cells.protocol import CellLimits, Run
@@ -80,12 +81,7 @@ class NamespaceWall:
         return _weaknesses(self._server().has)
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
-        caps = {
-            "memory_bytes": limits.memory_bytes,
-            "disk_bytes": limits.disk_bytes,
-            "disk_files": limits.disk_files,
-            "processes": limits.processes,
-        }
+        caps = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS))
         try:
             sock, bury = self._bring_up(caps)
         except OSError as error:
@@ -101,7 +97,7 @@ class NamespaceWall:
             raise
         return cell
 
-    def _bring_up(self, caps: Mapping[str, Any]) -> tuple[socket.socket, Callable[[], None]]:
+    def _bring_up(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
         try:
             return self._server().open(caps)
         except _ServerLost:
@@ -290,7 +286,7 @@ class _Server:
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None and self._control.fileno() >= 0
 
-    def open(self, caps: Mapping[str, Any]) -> tuple[socket.socket, Callable[[], None]]:
+    def open(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
         """A new cell: the socket of its keeper, and what makes sure of its end. Raises _ServerLost, ArenaError."""
         ours, theirs = socket_pair()
         try:
@@ -301,15 +297,15 @@ class _Server:
             ours.close()
             raise
 
-    def _ask_a_stall(self, caps: Mapping[str, Any], fd: int) -> socket.socket:
+    def _ask_a_stall(self, caps: bytes, fd: int) -> socket.socket:
         deadline = time.monotonic() + OPEN_S
         while True:
             stall = self._take_stall()
             try:
                 stall.sendall(b"!")
-                wire.send(stall, dict(caps), deadline=deadline, fds=[fd])
+                socket.send_fds(stall, [caps], [fd])
                 return stall
-            except (OSError, wire.WireError):
+            except OSError:
                 stall.close()  # somebody killed it; the next one may do
                 if self._gone(0.0) or time.monotonic() > deadline:
                     raise _ServerLost("the fork server is dead") from None

@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import struct
 import time
 
 from . import keeper, lock, root, wire
-from .twin import KEEPER, PLAYER, Locks, cap_group, high, take_mail
+from .twin import KEEPER, PLAYER, Locks, cap_group, high
 from .twin import ForkStarter as ForkStarter
 
 TYPE_CHECKING = False
@@ -28,16 +29,18 @@ if TYPE_CHECKING:
     from .cgroup import Group
 
 ANSWER_S = 30.0
+CAPS = ("memory_bytes", "disk_bytes", "disk_files", "processes")
+ORDER = struct.Struct("!4Q")
+"""What an owner sends for a cell: its caps, with the socket."""
 _KEPT = (lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID, lock.CAP_SYS_PTRACE)
 """To signal, to become and to see the player's processes."""
 _WORKSPACE = root.WRITABLE[0]
 
 
-def live(mail: int, locks: Locks, group: Group | None) -> None:
+def live(mail: socket.socket, locks: Locks, group: Group | None) -> None:
     """Take the next cell's caps (see ``CellLimits``) and its owner's socket from ``mail``, and be its keeper until the
     owner is gone. ``group`` is the control group that this process is in. Raises if there is no mail."""
-    caps, fds = take_mail(mail)
-    sock = socket.socket(fileno=fds[0])
+    caps, sock = take_order(mail)
     lock.close_others([0, 1, 2, sock.fileno(), *(group.fds if group is not None else ())])
     try:
         if group is not None:
@@ -49,6 +52,14 @@ def live(mail: int, locks: Locks, group: Group | None) -> None:
         return
     starter = ForkStarter(workspace, locks, landlock, caps, group)
     keeper.serve(sock, _WORKSPACE, starter, own_disk=True)
+
+
+def take_order(mail: socket.socket) -> tuple[dict[str, int], socket.socket]:
+    """What the owner wants of a stall: a cell's caps, and the keeper's end of its socket. Raises OSError, struct.error
+    or IndexError if it is gone."""
+    flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
+    data, fds, _, _ = socket.recv_fds(mail, ORDER.size, 1, flags)
+    return dict(zip(CAPS, ORDER.unpack(data), strict=True)), socket.socket(fileno=fds[0])
 
 
 def refuse(sock: socket.socket, error: OSError) -> None:

@@ -2,7 +2,7 @@
 
 That is two user ids, an empty network namespace, and a control group. The stall lives in the group itself, so that
 its cells are born in it: to move a process into a group makes the kernel wait for every processor, ten milliseconds
-on a machine that has nothing else to do. The owner sends a byte, at which the stall clones a cell, and a frame with
+on a machine that has nothing else to do. The owner sends a byte, at which the stall clones a cell, and an order with
 the cell's caps and the socket on which the owner will speak to its keeper, which the clone reads: the stall itself
 stays as it was. The next byte is read when that cell is gone.
 """
@@ -13,9 +13,10 @@ import json
 import os
 import signal
 import socket
+import struct
 
 from . import cell, cgroup, lock
-from .twin import KEEPER, PLAYER, take_mail
+from .twin import KEEPER, PLAYER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def live(control: socket.socket, locks: Locks, home: Home | None, ids: Sequence[
         number = json.loads(data)["number"]
         lock.die_with_parent()
         lock.set_name("tiltyard-stall")
-        stall = Stall(fds[0], locks, home, number, ids[2 * number : 2 * number + 2])
+        mail = socket.socket(fileno=fds[0])
+        stall = Stall(mail, locks, home, number, ids[2 * number : 2 * number + 2])
         while os.read(fds[0], 1) and stall.serve_one():
             pass
     finally:
@@ -49,7 +51,9 @@ def live(control: socket.socket, locks: Locks, home: Home | None, ids: Sequence[
 class Stall:
     """See the module's first lines. What can't be had is said to who asks for a cell."""
 
-    def __init__(self, mail: int, locks: Locks, home: Home | None, number: int, ids: Sequence[int]) -> None:
+    def __init__(
+        self, mail: socket.socket, locks: Locks, home: Home | None, number: int, ids: Sequence[int]
+    ) -> None:
         self.mail = mail
         self.locks = locks
         self.wait, self.go = os.pipe()
@@ -66,7 +70,7 @@ class Stall:
         except OSError as error:
             self.trouble = error
         group = self.group.fds if self.group is not None else []
-        lock.close_others([0, 1, 2, mail, self.wait, self.go, *group])
+        lock.close_others([0, 1, 2, mail.fileno(), self.wait, self.go, *group])
 
     def serve_one(self) -> bool:
         """One cell, from its request to its end; False when no other can be made here. It leaves this process's memory
@@ -105,7 +109,7 @@ class Stall:
     def _refuse(self, error: OSError) -> None:
         """Take the mail that nobody else will take, and answer it."""
         try:
-            with socket.socket(fileno=take_mail(self.mail)[1][0]) as sock:
+            with cell.take_order(self.mail)[1] as sock:
                 cell.refuse(sock, error)
-        except (OSError, ValueError, IndexError):
+        except (OSError, struct.error, IndexError):
             pass  # the owner is gone

@@ -13,7 +13,6 @@ machine has only one id for a cell, a player can kill the twin; the keeper then 
 from __future__ import annotations
 
 import fcntl
-import json
 import marshal
 import os
 import resource
@@ -41,7 +40,6 @@ NOT_PLAYERS = 8
 """Room in a cell's control group for those that are counted with the player's: the stall, the keeper, its twin, the one
 that kills what a run leaves behind."""
 ANSWER_S = 10.0
-_LENGTHS = struct.Struct("!IQ")  # as in ``wire``
 _PID = struct.Struct("i")
 _SIZE = struct.Struct("Q")
 _STDIO = 3
@@ -69,16 +67,6 @@ def high(fd: int) -> int:
     moved: int = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, wire.MAX_FDS + 16)
     os.close(fd)
     return moved
-
-
-def take_mail(fd: int) -> tuple[dict[str, Any], list[int]]:
-    """A frame (see ``wire``) without a block, and the descriptors that came with it. Waits for it; never changes how
-    ``fd`` waits, for it is read by another process, too."""
-    with socket.socket(fileno=os.dup(fd)) as sock:
-        flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
-        lengths, fds, _, _ = socket.recv_fds(sock, _LENGTHS.size, wire.MAX_FDS, flags)
-        header = sock.recv(_LENGTHS.unpack(lengths)[0], socket.MSG_WAITALL)
-    return json.loads(header), fds
 
 
 # ---------------------------------------------------------------- in the keeper
