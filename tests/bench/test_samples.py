@@ -10,7 +10,8 @@ import pytest
 
 from tiltyard.bench.machine import describe
 from tiltyard.bench.report import BenchReport
-from tiltyard.bench.samples import cut, grade_samples, read_samples
+from tiltyard.bench.sample_files import cut, read_samples
+from tiltyard.bench.samples import grade_samples
 from tiltyard.bench.unisolated import Unisolated
 from tiltyard.errors import ArenaError, TaskError, UsageError
 

@@ -1,6 +1,6 @@
 """What walls cost: every measure of every wall at hand, side by side in one run, against floors and alternatives.
 
-``run_bench`` measures, ``grade_samples`` grades a model's samples isolated and in the published way, ``write_page``
+``run_bench`` measures, ``run_samples`` grades a model's samples isolated and in the published way, ``write_page``
 puts a run's figures into a page. Figures are of the machine and the moment: nothing here judges a build by a time but
 ``BenchReport.ratios``, whose targets are ratios within one run.
 """
@@ -8,7 +8,15 @@ puts a run's figures into a page. Figures are of the machine and the moment: not
 from tiltyard.bench.lanes import lane_names
 from tiltyard.bench.page import write_page
 from tiltyard.bench.report import BenchReport
-from tiltyard.bench.runs import run_bench
+from tiltyard.bench.runs import run_bench, run_samples
 from tiltyard.bench.samples import SamplesReport, grade_samples
 
-__all__ = ["BenchReport", "SamplesReport", "grade_samples", "lane_names", "run_bench", "write_page"]
+__all__ = [
+    "BenchReport",
+    "SamplesReport",
+    "grade_samples",
+    "lane_names",
+    "run_bench",
+    "run_samples",
+    "write_page",
+]

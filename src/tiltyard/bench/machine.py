@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,11 @@ def describe() -> dict[str, Any]:
         "load_at_start": load,
         "busy": load is not None and load > BUSY * cores,
     }
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """A command to be published with its figures: paths are reduced to the names of their files."""
+    return shlex.join(["tiltyard", *(word.rsplit("/", 1)[-1] or word for word in argv)])
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from tiltyard.bench.targets import Ratio
 
 Rows = list[tuple[str, ...]]
 NOTHING = "-"
+MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ class BenchReport:
                 " when the run began): these figures are not its best"
             )
         if self.samples is not None:
-            said += self.samples.explained
+            said += [*self.samples.explained, *self.samples.different[:MAX_SHOWN]]
+            if (more := len(self.samples.different) - MAX_SHOWN) > 0:
+                said.append(f"and {more} more samples whose outcomes differ; --json has them all")
         return said
 
     def table(self) -> Any:

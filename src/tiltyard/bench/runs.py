@@ -1,4 +1,4 @@
-"""``run_bench``: every measure of every wall at hand, side by side in one run."""
+"""``run_bench``: every measure of every wall at hand, side by side in one run. ``run_samples``: a model's samples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from tiltyard.bench import fleets as many
 from tiltyard.bench import instead, machine
@@ -13,6 +14,7 @@ from tiltyard.bench.floors import Floors
 from tiltyard.bench.lanes import Lane, check_names, forker, lane_names
 from tiltyard.bench.report import BenchReport
 from tiltyard.bench.rounds import Job, side_by_side
+from tiltyard.bench.samples import grade_samples
 from tiltyard.bench.spans import Profile, profile
 from tiltyard.bench.stats import Timing
 from tiltyard.bench.targets import ratios
@@ -72,6 +74,60 @@ def run_bench(
             {"repeats": size.repeats, "quick": quick, "episodes": size.episodes, "command": command},
         )
         return _Run(report, names, bool(walls), size, progress).result(profiled, fleets)
+
+
+def run_samples(
+    samples: str | Path,
+    problems: str | Path | None = None,
+    *,
+    workers: int = 2,
+    rows: str = "auto",
+    wall: str = "auto",
+    published: bool = True,
+    each: int | None = None,
+    cores: int | None = None,
+    progress: Progress | None = None,
+    command: str = "",
+) -> BenchReport:
+    """``grade_samples`` as a report with its machine; the arguments are those of the two functions above."""
+    with machine.only(cores):
+        report = BenchReport(machine.describe(), {"command": command})
+        bar = _Counting(progress)
+        try:
+            found = grade_samples(
+                samples,
+                problems,
+                workers=workers,
+                rows=rows,
+                wall=wall,
+                published=published,
+                each=each,
+                begin=bar.begin,
+                tick=bar.tick,
+            )
+        finally:
+            bar.end()
+        return replace(report, samples=found)
+
+
+class _Counting:
+    """A progress bar that is told of many at once, or none."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+
+    def begin(self, total: int) -> None:
+        if self.progress is not None:
+            self.progress.begin(total)
+
+    def tick(self, count: int) -> None:
+        for _ in range(count if self.progress is not None else 0):
+            assert self.progress is not None
+            self.progress.advance(Tick("judged"))
+
+    def end(self) -> None:
+        if self.progress is not None:
+            self.progress.end()
 
 
 class _Run:
