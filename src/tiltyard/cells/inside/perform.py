@@ -78,10 +78,11 @@ def interpreters_signals() -> None:
 
 
 def _environment(env: Mapping[str, str]) -> None:
-    for name in _start.keys() - env.keys():
+    before = _start or dict(os.environ)
+    for name in before.keys() - env.keys():
         del os.environ[name]
     for name, value in env.items():
-        if _start.get(name) != value:
+        if before.get(name) != value:
             os.environ[name] = value
 
 
