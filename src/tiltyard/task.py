@@ -253,8 +253,9 @@ def _problems(task: Task) -> Iterator[Problem]:
     def bad(name: str, found: str, expected: str) -> Problem:
         return Problem(where, name, found, expected)
 
-    if not isinstance(task.id, str) or not task.id.strip() or any(ord(c) < 32 for c in task.id):
-        yield bad("id", repr(task.id), "a non-empty text of one line")
+    # ids stand in tables, in lists of one id a line and in addresses: white space at an end would get lost there
+    if not isinstance(task.id, str) or not task.id.isprintable() or task.id.strip() != task.id or not task.id:
+        yield bad("id", repr(task.id), "a non-empty text of one line, printable, without spaces at its ends")
     if not isinstance(task.prompt, str) or not task.prompt.strip():
         yield bad("prompt", "nothing", "what the player is asked to do")
     if task.grading not in GRADINGS:
@@ -292,21 +293,56 @@ def _problems(task: Task) -> Iterator[Problem]:
             seen.add(test.id)
             if task.grading == "calls" and not test.code.strip():
                 yield bad(f"{at}.code", "no code", "Python that raises if the solution is wrong")
-            if task.grading == "calls":
-                try:
-                    compile(test.code, at, "exec", dont_inherit=True)
-                except (SyntaxError, ValueError) as error:
-                    yield bad(f"{at}.code", f"code that does not compile ({error})", "Python")
+            if task.grading == "calls" and (why := _no_python(test.code, at)) is not None:
+                yield bad(f"{at}.code", f"code that does not compile ({why})", "Python")
             if task.grading == "stdio" and test.match not in MATCHES:
                 yield bad(f"{at}.match", repr(test.match), f"one of {', '.join(MATCHES)}")
             if test.time_s is not None and not 0 < test.time_s < float("inf"):
                 yield bad(f"{at}.time_s", repr(test.time_s), "a finite number of seconds above 0")
-    if task.prelude:
-        try:
-            compile(task.prelude, "prelude", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            yield bad("prelude", f"code that does not compile ({error})", "Python")
+    if task.prelude and (why := _no_python(task.prelude, "prelude")) is not None:
+        yield bad("prelude", f"code that does not compile ({why})", "Python")
+    for name, text in _texts(task):
+        if not _is_unicode(text):
+            yield bad(name, "text with lone surrogates", "valid Unicode text")
     for f in fields(task.limits):
         value = getattr(task.limits, f.name)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
             yield bad(f"limits.{f.name}", repr(value), "a finite number above 0")
+
+
+def _no_python(code: str, name: str) -> str | None:
+    """Why ``code`` does not compile, or None."""
+    try:
+        compile(code, name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return str(error)
+    except (
+        RecursionError,
+        MemoryError,
+        OverflowError,
+    ):  # what the compiler says of code that is nested too deep
+        return "it is nested too deep"
+    return None
+
+
+def _texts(task: Task) -> Iterator[tuple[str, str]]:
+    """The texts that end up in observations, records and JSON; that of tests and files is checked on its own."""
+    yield "prompt", task.prompt
+    about = task.metadata
+    for name in ("source", "license", "image", "python"):
+        yield name, getattr(about, name)
+    yield "difficulty", str(about.difficulty)
+    for name in ("tags", "packages"):
+        yield name, "".join(map(str, getattr(about, name)))
+    yield "meta", "".join(str(part) for pair in about.extra for part in pair)
+    for kind in ("visible", "hidden"):
+        for n, test in enumerate(getattr(task, kind)):
+            yield f"{kind}[{n}]", "".join(map(str, (test.id, test.stdin, test.stdout, *test.args)))
+
+
+def _is_unicode(text: object) -> bool:
+    try:
+        str(text).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -202,10 +202,10 @@ def test_one_bad_task_hides_neither_the_others_errors_nor_the_others(lesson: dic
 
 
 def test_json_lines(lesson: dict[str, Any], write: Write) -> None:
-    rows = [lesson, {**lesson, "id": "two\u2028lines"}]
+    rows = [lesson, {**lesson, "id": "two", "prompt": "two\u2028lines"}]
     path = write("own.jsonl", "\n".join(json.dumps(r, ensure_ascii=False) for r in rows) + "\n\n")
     pool = load(str(path))
-    assert (pool.name, pool.ids) == ("own", ("median", "two\u2028lines"))
+    assert (pool.name, pool.ids) == ("own", ("median", "two"))
     assert pool.digest == load(rows).digest and pool.version == pool.digest[:12]
     assert load(path) == pool
 

@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,10 @@ def test_lists_hold_dicts_and_tasks_and_single_ones_are_pools_too(lesson: dict[s
         ("rows.jsonl", "no such file or folder: rows.jsonl"),
         ("xyzzy", "'xyzzy' names no pool, .*'builtin', 'humaneval:FILE', 'mbpp:FILE', a .jsonl file"),
         ("", "names no pool"),
+        ("x" * 5000, "names no pool"),
+        ("humaneval:" + "x" * 5000, "no such file or folder"),
+        ("x/" * 5000, "no such file or folder"),
+        ("~nosuchuser/tasks", "no such file or folder"),
         (3, "3 .int. names no pool"),
         (b"builtin", "names no pool"),
         ([], "has no task in it"),
@@ -95,3 +100,51 @@ def test_a_row_of_another_kind_among_the_right_ones_is_named(write: Write) -> No
     ]
     with pytest.raises(TaskError):
         load(f"mbpp:{path}", tasks=["Mbpp/1"])
+
+
+@pytest.mark.parametrize("spec", ["{}", "humaneval:{}"])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(spec: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.jsonl", "/dev/zero"):
+        with pytest.raises(UsageError, match="expected a regular file"):
+            load(spec.format(path))
+
+
+def test_a_published_file_without_one_good_row_says_what_is_wrong(write: Write) -> None:
+    path = write("HumanEval.jsonl", b"\xd4\x00\n")
+    with pytest.raises(TaskError, match="not UTF-8"):
+        load(f"humaneval:{path}")
+
+
+@pytest.mark.parametrize("id", ["a\u2028b", "a\u202eb", "\ud800", " a", "a ", "a\x7f"])
+def test_an_id_that_a_list_of_ids_would_lose_is_refused(id: str, lesson: dict[str, Any]) -> None:
+    with pytest.raises(TaskError, match="printable"):
+        load([{**lesson, "id": id}])
+
+
+@pytest.mark.parametrize(
+    "change", [{"prompt": "x\ud800"}, {"meta": {"source": "\ud800"}}, {"tags": ["\udfff"]}]
+)
+def test_text_that_nobody_could_send_or_store_is_refused(
+    change: dict[str, Any], lesson: dict[str, Any]
+) -> None:
+    with pytest.raises(TaskError, match="lone surrogates"):
+        load([{**lesson, **change}])
+
+
+@pytest.mark.parametrize("code", ["assert " + "-" * 100_000 + "1", "assert " + "(" * 300 + "1" + ")" * 300])
+def test_code_that_the_compiler_gives_up_on_is_a_problem_of_the_task(
+    code: str, lesson: dict[str, Any], write: Write
+) -> None:
+    with pytest.raises(TaskError, match=r"does not compile"):
+        load([{**lesson, "hidden": [code]}])
+    with pytest.raises(TaskError, match=r"does not compile"):
+        load([{**lesson, "prelude": code}])
+    with pytest.raises(TaskError, match=r"does not compile"):
+        load([{**lesson, "ref": code + "\n"}])
+    write("pool/deep/task.toml", "")
+    write("pool/deep/prompt.md", "x")
+    write("pool/deep/reference/solution.py", "def f(): pass\n")
+    folder = write("pool/deep/hidden/test_f.py", code).parent.parent
+    with pytest.raises(TaskError, match=r"does not compile"):
+        load(folder)

@@ -259,7 +259,12 @@ def _decode(data: bytes, path: Path, problems: list[Problem]) -> str | None:
 
 
 def _strangers(folder: Path) -> Iterable[Problem]:
-    for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    except OSError as error:
+        yield Problem(shown(folder), "", f"a folder that can't be read ({error.strerror})", "a folder")
+        return
+    for entry in entries:
         if entry.name in PARTS or entry.name in _LEFT_BEHIND or _ASIDE.fullmatch(entry.name):
             continue
         expected = f"only {', '.join(PARTS)} (and a README){near(entry.name, PARTS)}"
@@ -290,7 +295,12 @@ def _tree(root: Path, problems: list[Problem]) -> dict[str, bytes]:
             if is_left_behind(entry.name):
                 continue
             path = Path(entry.path)
-            mode = entry.stat(follow_symlinks=False).st_mode
+            try:
+                mode = entry.stat(follow_symlinks=False).st_mode
+            except OSError as error:  # listed but not searchable, or gone meanwhile
+                found = f"a file that can't be read ({error.strerror})"
+                problems.append(Problem(shown(path), "", found, "a file"))
+                continue
             if stat.S_ISDIR(mode):
                 stack.append(path)
             elif not stat.S_ISREG(mode):

@@ -128,18 +128,37 @@ def _named(spec: str) -> _Reading:
     if colon and head in families:
         if not rest:
             raise UsageError(f"{spec!r} names no file; expected {head}:FILE")
-        return _path(Path(rest).expanduser(), head)
-    path = Path(spec).expanduser()
-    if spec and path.exists():
+        return _path(_expanded(rest), head)
+    path = _expanded(spec)
+    if spec and _exists(path):
         return _path(path, None)
     hint = near(head if colon else spec, ["builtin", *families])
     if not hint and spec and ("/" in spec or spec.endswith(SUFFIXES)):
         raise UsageError(f"no such file or folder: {spec}")
-    raise UsageError(f"{spec!r} names no pool, and there is no such file{hint}; a pool is {FORMS}")
+    shortened = repr(spec if len(spec) < 200 else spec[:200] + "…")
+    raise UsageError(f"{shortened} names no pool, and there is no such file{hint}; a pool is {FORMS}")
+
+
+def _expanded(text: str) -> Path:
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:  # nobody's home: ~nosuchuser, or no HOME and no entry for this user
+        return path
+
+
+def _exists(path: Path) -> bool:
+    """As Path.exists, which raises for a name that is too long and for a folder that may not be searched."""
+    try:
+        return path.exists()
+    except PermissionError as error:
+        raise UsageError(f"can't read {path}: {error.strerror}") from None
+    except (OSError, ValueError):
+        return False
 
 
 def _path(path: Path, family: str | None) -> _Reading:
-    if not path.exists():
+    if not _exists(path):
         raise UsageError(f"no such file or folder: {path}")
     if path.is_dir():
         if family:
@@ -174,6 +193,8 @@ def _file(path: Path, family: str | None) -> _Reading:
     kinds = [_kind(row.data) for row in rows]
     if family and not any(kind and kind.family == family for kind in kinds):
         first = next((k for k in kinds if k), None)
+        if not rows:
+            return reading  # its problems say more than that no row is of this kind
         found = f"rows of {first.name}" if first else f"rows with the keys {some_of(list(rows[0].data))}"
         other = f"; use {first.family}:{path}" if first and first.family != "native" else ""
         raise UsageError(f"{path} holds {found}; expected {_names(family)}{other}")

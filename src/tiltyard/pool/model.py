@@ -234,6 +234,8 @@ def public_names(source: bytes | str) -> tuple[str, ...]:
         body = ast.parse(source).body
     except ValueError as error:  # A NUL byte; Python from 3.12 on says SyntaxError.
         raise SyntaxError(str(error)) from None
+    except (RecursionError, MemoryError):  # what the parser says of code that is nested too deep
+        raise SyntaxError("it is nested too deep") from None
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = [node.name for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
     return tuple(dict.fromkeys(names))

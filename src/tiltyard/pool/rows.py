@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import stat
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
     :class:`UsageError` if the file can't be read at all.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():  # a pipe that nobody writes to never ends, nor does a device
+            raise UsageError(
+                f"can't read {path}: found a device, a pipe or a socket; expected a regular file"
+            )
         raw = path.read_bytes()
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror or error}") from None

@@ -26,7 +26,7 @@ def tree_of(source: str) -> ast.Module | None:
     """The syntax tree, or None if the source is no Python."""
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -180,7 +180,7 @@ def _arrows(docstring: str, entry: str) -> Iterator[tuple[str, str]]:
 def _expression(source: str, entry: str) -> ast.expr | None:
     try:
         body = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if not isinstance(body, (ast.Call, ast.Subscript, ast.BinOp)):
         return None  # "assert f(1), f(2) == (3, 4)" and "assert f(1) == 2 == True" would say something else.

@@ -30,6 +30,10 @@ def split_python(
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         problems.append(Problem(where + line, "", f"code that does not compile ({message})", "Python"))
         return []
+    except (RecursionError, MemoryError):  # what the parser says of code that is nested too deep
+        found = "code that does not compile (it is nested too deep)"
+        problems.append(Problem(where, "", found, "Python"))
+        return []
     before = len(problems)
     problems.extend(_traps(tree, where))
     functions = [n.name for n in tree.body if isinstance(n, _DEFS) and n.name.startswith("test")]
