@@ -34,9 +34,11 @@ class Examination:
         link_e.close()
         thread = threading.Thread(target=self._play, args=(link, adversary, hello), daemon=True)
         thread.start()
-        tests_sent = [[i, t, seconds, None] for i, t in enumerate(tests)]
+        tests_sent = [[i, [t, "", True], seconds, None] for i, t in enumerate(tests)]
         self._control = Link(control, 1 << 20)
-        self._control.send(["solution.py", ["f"], ["solution"], "", tests_sent, 1 << 20, 5.0, 60.0, False])
+        self._control.send(
+            ["solution.py", ["f"], ["solution"], ["", "", True], tests_sent, 1 << 20, 5.0, 60.0, False, ""]
+        )
         control.settimeout(60)
         self.reports = list(self._read())
         self.status = started.poll()

@@ -47,3 +47,14 @@ def test_the_inside_folders_are_one_package_so_no_name_is_there_twice() -> None:
 )
 def test_what_leaves_nothing_behind_in_the_examiner(code: str, plain: bool) -> None:
     assert is_plain(code, frozenset({"shop", "shop.core"})) is plain
+
+
+def test_an_examiner_with_another_interpreter_compiles_the_source_itself(
+    wall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.referee.conftest import make_task
+    from tiltyard.referee import Referee, calls
+
+    monkeypatch.setattr(calls, "MAGIC", "00000000")
+    task = make_task("def f(x): return x", ["assert f(1) == 1", "assert f(1) == 2"], prelude="import math")
+    assert Referee(wall).grade(task, task.reference).reward == 0.5

@@ -17,6 +17,7 @@ from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
 from tiltyard.referee.inside.testrun import GONE
+from tiltyard.referee.prepare import MAGIC, prepared
 from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Limits, Task
 from tiltyard.verdict import Outcome
@@ -69,19 +70,19 @@ def _examiner_limits(limits: Limits) -> CellLimits:
 
 
 def _examination(task: Task, order: list[int], stop: bool, allowed: Allowed) -> list[Any]:
-    limits = task.limits
+    limits, ready = task.limits, prepared(task)
     tests = [
         [
             i,
-            task.hidden[i].code,
+            ready.tests[i],
             task.hidden[i].time_s or limits.test_s,
             sorted(allowed[i]) if i in allowed else None,
         ]
         for i in order
     ]
     entry, modules = list(task.entry), list(task.modules)
-    rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop]
-    return [task.main, entry, modules, task.prelude, tests, *rest]
+    rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop, MAGIC]
+    return [task.main, entry, modules, ready.prelude, tests, *rest]
 
 
 def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[int, list[Any]]]:

@@ -15,7 +15,6 @@ from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Task, Test
 from tiltyard.verdict import Outcome
 
-
 DESTROYED = "the program destroyed its cell"
 KILLED = "killed by signal 9"
 

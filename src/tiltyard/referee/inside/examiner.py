@@ -9,8 +9,10 @@ solution's process: a test that does not end is killed.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import io
 import json
+import marshal
 import os
 import select
 import signal
@@ -23,7 +25,6 @@ from typing import Any
 
 from . import fork
 from .link import Closed, Link, ProtocolError
-from .plain import is_plain
 from .testrun import GONE, Discard, Setting, exception_name, fresh_names, run
 
 MAX_REPORT = 16384
@@ -35,13 +36,14 @@ NO_REPORT = "the test's process ended without a report"
 
 def main(fds: list[int]) -> None:
     """Examine once. The message:
-    ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out]``.
+    ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, magic]``.
 
-    ``tests`` is a list of ``[index, code, seconds, allowed liberties or None for all]`` in the order in which they are
-    to run."""
+    ``tests`` is a list of ``[index, item, seconds, allowed liberties or None for all]`` in the order in which they are
+    to run. An item, as the prelude is one, is ``[source, compiled code in hex or "", leaves nothing behind]``; the
+    compiled code is for the interpreter with the bytecode number ``magic``."""
     control = Link(socket.socket(fileno=fds[0]), 256 << 20)
     solution = socket.socket(fileno=fds[1])
-    main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop = control.recv()
+    main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -53,14 +55,14 @@ def main(fds: list[int]) -> None:
         link.send([main_path, bound])
     except Closed:
         failed = f"{GONE} while loading"
-    # compiled while the solution loads
+    compiled_here = magic == importlib.util.MAGIC_NUMBER.hex()
     try:
-        compiled = compile(prelude, "<prelude>", "exec", dont_inherit=True)
+        compiled = _code(prelude, "<prelude>", compiled_here)
         names = fresh_names(compiled)
     except BaseException as error:
         control.send(["void", f"the task's prelude raised {type(error).__name__}: {str(error)[:200]}"])
         return
-    batches = list(_batches(tests, prelude, frozenset(modules)))
+    batches = list(_batches(tests, prelude[2], compiled_here))
     failed = failed or _await_loaded(solution, link, load_end)
     gc.collect()
     gc.freeze()
@@ -73,13 +75,19 @@ def main(fds: list[int]) -> None:
     control.send(["done"])
 
 
-def _batches(tests: list[Any], prelude: str, modules: frozenset[str]) -> Iterator[list[Any]]:
-    """Tests that may share a fork of the examiner, with their code compiled."""
-    sharing = len(tests) > 1 and is_plain(prelude, modules)
+def _code(item: list[Any], name: str, compiled_here: bool) -> Any:
+    source, code, _ = item
+    if code and compiled_here:
+        return marshal.loads(bytes.fromhex(code))
+    return compile(source, name, "exec", dont_inherit=True)
+
+
+def _batches(tests: list[Any], sharing: bool, compiled_here: bool) -> Iterator[list[Any]]:
+    """Tests that may share a fork of the examiner, with their code."""
     batch: list[Any] = []
-    for index, source, *rest in tests:
-        test = [index, compile(source, f"<test {index}>", "exec", dont_inherit=True), *rest]
-        if sharing and is_plain(source, modules):
+    for index, item, *rest in tests:
+        test = [index, _code(item, f"<test {index}>", compiled_here), *rest]
+        if sharing and item[2]:
             batch.append(test)
             continue
         if batch:

@@ -1,0 +1,60 @@
+"""What the examiner needs of a task's tests, worked out once a task and not once a grading: compiled code, and which
+tests leave nothing behind (``inside.plain``). The code is only compiled here, never executed.
+
+Compiled code goes with its source: an examiner whose interpreter is another one compiles the source itself.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from tiltyard.referee.inside.plain import is_plain
+from tiltyard.task import Task
+
+MAGIC = importlib.util.MAGIC_NUMBER.hex()
+REMEMBERED = 512
+MAX_SOURCE = 256 << 10
+"""Larger sources (a thousand inputs) are compiled by the examiner: parsing them costs less than keeping them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """``prelude`` and ``tests`` are items ``[source, compiled code in hex or "", leaves nothing behind]``."""
+
+    prelude: list[Any]
+    tests: tuple[list[Any], ...]
+
+
+_known: OrderedDict[str, Prepared] = OrderedDict()
+_lock = threading.Lock()
+
+
+def prepared(task: Task) -> Prepared:
+    """The items of a task's prelude and hidden tests, in the task's order."""
+    with _lock:
+        known = _known.get(task.digest)
+        if known is not None:
+            _known.move_to_end(task.digest)
+            return known
+    modules = frozenset(task.modules)
+    made = Prepared(
+        _item(task.prelude, "<prelude>", modules),
+        tuple(_item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
+    )
+    with _lock:
+        _known[task.digest] = made
+        while len(_known) > REMEMBERED:
+            _known.popitem(last=False)
+    return made
+
+
+def _item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
+    if len(source) > MAX_SOURCE:
+        return [source, "", False]
+    code = compile(source, name, "exec", dont_inherit=True)
+    return [source, marshal.dumps(code).hex(), is_plain(source, modules)]
