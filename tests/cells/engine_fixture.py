@@ -12,9 +12,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 UP_S = 60.0
 DOWN_S = 60.0
@@ -55,8 +58,18 @@ class Engine:
         """Start it. Unavailable with its last words if it does not come up."""
         dockerd = shutil.which("dockerd", path=_SBIN)
         assert dockerd is not None
-        argv = [dockerd, f"--host={self.host}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
-        argv += [f"--pidfile={self.folder}/pid", "--iptables=false", "--ip6tables=false", "--ip-forward=false"]
+        argv = [
+            dockerd,
+            f"--host={self.host}",
+            f"--data-root={self.folder}/data",
+            f"--exec-root={self.folder}/exec",
+        ]
+        argv += [
+            f"--pidfile={self.folder}/pid",
+            "--iptables=false",
+            "--ip6tables=false",
+            "--ip-forward=false",
+        ]
         argv += ["--ip-masq=false", "--bridge=none", f"--storage-driver={driver}", "--log-level=warn"]
         argv += ["--exec-opt=native.cgroupdriver=cgroupfs", f"--config-file={self.folder}/none.json"]
         (self.folder / "none.json").write_text("{}")  # this machine's own configuration is not ours to use
@@ -89,10 +102,13 @@ class Engine:
         return True
 
     def kill(self) -> None:
-        """As if the machine had taken it: no farewell to its containers."""
+        """As if the machine had taken it: no farewell to its containers, which live on below their shims."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        self._end("bin/containerd\0", "/containerd\0", "containerd\0--config")
+        for stale in (self.folder / "exec/containerd").glob("containerd*.[ps][io][dc]*"):
+            stale.unlink(missing_ok=True)
 
     def down(self) -> None:
         """Stop it, whatever it has in hand, and unmount what it has mounted."""
@@ -102,20 +118,20 @@ class Engine:
                 self.process.wait(DOWN_S)
             except subprocess.TimeoutExpired:
                 self.kill()
-        self._end_the_rest()
+        self._end("containerd", "dockerd")
         for _ in range(3):
             for mount in self._mounts():
                 subprocess.run(["umount", "-l", mount], capture_output=True, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _end_the_rest(self) -> None:
-        """containerd and its shims, if dockerd had no time to end them."""
+    def _end(self, *names: str) -> None:
+        """Processes of this engine with one of these in their command line, if dockerd had no time to end them."""
         mark = f"{self.folder}/".encode()
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     line = (entry / "cmdline").read_bytes()
-                    if mark in line and (b"containerd" in line or b"dockerd" in line):
+                    if mark in line and any(name.encode() in line for name in names):
                         os.kill(int(entry.name), signal.SIGKILL)
 
     def _mounts(self) -> list[str]:
@@ -141,3 +157,15 @@ def running(folder: Path) -> Iterator[Engine]:
         yield engine
     finally:
         engine.down()
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[Engine]:
+    """An engine, which DOCKER_HOST names from now on; skipped with the reason if there can be none."""
+    with tempfile.TemporaryDirectory(prefix="ty-") as folder, pytest.MonkeyPatch.context() as patch:
+        try:
+            with running(Path(folder) / "engine") as engine:
+                patch.setenv("DOCKER_HOST", engine.host)
+                yield engine
+        except Unavailable as reason:
+            pytest.skip(str(reason))

@@ -31,7 +31,7 @@ def collect(engine: Engine | str | None = None, *, images: bool = False) -> list
     gone = [f"folder {path}" for path in sweep_doors()]
     trouble: list[str] = []
 
-    def remove(what: str, name: str, how: Callable[[str], None]) -> None:
+    def remove(what: str, name: str, how: Callable[[str], object]) -> None:
         try:
             how(name)
             gone.append(f"{what} {name}")

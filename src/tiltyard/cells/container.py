@@ -32,6 +32,7 @@ from tiltyard.cells.inside.container import BY_STREAMS
 from tiltyard.cells.process import interpreter
 from tiltyard.cells.programs import PACKAGE, Interpreter, package_lines
 from tiltyard.cells.protocol import Cell, CellLimits, Run
+from tiltyard.cells.rootfs import there
 from tiltyard.errors import ArenaError, UsageError
 
 MODES = ("keeper", "exec", "run")
@@ -126,7 +127,15 @@ class ContainerWall:
 
     def _open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
         box = self.box(limits)
-        reached = self.reach_keeper(box, self.orders(limits))
+        try:
+            reached = self.reach_keeper(box, self.orders(limits))
+        except EngineError as error:
+            if not error.missing or self.engine.image_id(box.image) is not None:
+                raise
+            with self._lock:  # somebody has removed the image, so it is made again
+                self._ready = None
+            box = self.box(limits)
+            reached = self.reach_keeper(box, self.orders(limits))
         env = self.environment(reached.ready)
         kind = ExecCell if self.mode == "exec" else HeldCell
         cell = kind(reached, self, box, limits=limits, env=env)
@@ -189,7 +198,7 @@ class ContainerWall:
         if self._image is not None:
             python = Interpreter("python3", site=True)
         else:
-            python = self._interpreter
+            python = Interpreter(there(self._interpreter.path), site=self._interpreter.site)
         *start, _ = python.argv()
         lines = package_lines(images.inside_folders_there())
         return (*start, f"{lines}; from {PACKAGE}.boot import launch; launch()", "tool", "0", "container")

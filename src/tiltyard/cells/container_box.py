@@ -70,8 +70,8 @@ def _tmpfs(about: About, limits: CellLimits, user: str) -> str:
     options = "rw,exec,nosuid,nodev"
     if limits.disk_bytes < NO_LIMIT:
         options += f",size={limits.disk_bytes}"
-    if about.kind != "docker":  # knows neither owner nor inodes of a tmpfs
-        return f"{options},mode=1777"
+    if about.kind != "docker":  # takes no number of inodes, and the owner in its own word
+        return f"{options},U,mode=0755"
     if limits.disk_files < NO_LIMIT:
         options += f",nr_inodes={limits.disk_files + 1}"
     uid, gid = user.split(":")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from tiltyard.errors import ArenaError, UsageError
 
 CALL_S = 120.0
 """For a call that makes, starts, looks or removes."""
+CANCELLED_S = 2.0
+"""How long an engine may take to make what nobody waits for any more."""
 BUILD_S = 1800.0
 """For one that takes an image in or builds one."""
 KINDS = ("docker", "podman")
@@ -133,8 +136,8 @@ class Engine(Protocol):
 
     def update_memory(self, name: str, memory_bytes: int) -> None: ...
 
-    def kill(self, name: str) -> None:
-        """End a container and remove it. No error if there is none."""
+    def kill(self, name: str) -> bool:
+        """End a container and remove it; False if there was none."""
 
     def containers(self, label: str) -> list[Found]:
         """All that have this label, running or not."""
@@ -203,6 +206,18 @@ def docker_socket() -> str | None:
         places.append(f"{runtime}/docker.sock")
     places.append(str(Path.home() / ".docker/run/docker.sock"))
     return next((place for place in places if Path(place).exists()), None)
+
+
+def discard(engine: Engine, name: str, *, certain: bool) -> None:
+    """Remove what a failed call may have made. ``certain`` False: the call was cancelled, and the engine may make it
+    only now, so it is looked for a while. Raises no ArenaError: whoever asked learns of the first failure, and what is
+    left has its owner's label."""
+    end = time.monotonic() + CANCELLED_S
+    try:
+        while not engine.kill(name) and not certain and time.monotonic() < end:
+            time.sleep(0.05)
+    except ArenaError:
+        pass
 
 
 def shares_kernel(kernel: str) -> bool:

@@ -15,8 +15,7 @@ import weakref
 from collections.abc import Sequence
 from typing import IO, Any
 
-from tiltyard.cells.engine import BUILD_S, CALL_S, About, Box, EngineError, Found, shares_kernel
-from tiltyard.errors import ArenaError
+from tiltyard.cells.engine import BUILD_S, CALL_S, About, Box, EngineError, Found, discard, shares_kernel
 
 _CHUNK = 1 << 18
 _MAX_WORDS = 8192
@@ -109,15 +108,9 @@ class CommandEngine:
     def run(self, box: Box) -> CommandStream:
         try:
             return self._stream(["run", *_options(box, self._kind)], "making a container", stdin=box.stdin)
-        except BaseException:
-            self._discard(box.name)
+        except BaseException as error:
+            discard(self, box.name, certain=isinstance(error, EngineError))
             raise
-
-    def _discard(self, name: str) -> None:
-        try:
-            self.kill(name)
-        except ArenaError:
-            pass  # who asked learns of the first failure; what is left has its owner's label
 
     def exec(self, name: str, argv: Sequence[str], *, user: str, workdir: str) -> CommandStream:
         options = ["exec", "-i", "--user", user, "--workdir", workdir, name, *argv]
@@ -127,13 +120,15 @@ class CommandEngine:
         options = ["update", "--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), name]
         self._call(options, "raising a container's memory")
 
-    def kill(self, name: str) -> None:
+    def kill(self, name: str) -> bool:
         more = ["--time", "0"] if self._kind == "podman" else []
         try:
-            self._call(["rm", "--force", "--volumes", *more, name], "removing a container")
+            removed = self._call(["rm", "--force", "--volumes", *more, name], "removing a container")
         except EngineError as error:
             if not error.missing and "already in progress" not in str(error):
                 raise
+            return not error.missing
+        return bool(removed.strip())  # nothing is printed, and no failure, where there is none
 
     def containers(self, label: str) -> list[Found]:
         what = "listing containers"

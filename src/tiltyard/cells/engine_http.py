@@ -6,6 +6,7 @@ the engine has let go of HTTP: bytes go in as they are, and come out in frames t
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -17,8 +18,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from tiltyard.cells.engine import BUILD_S, CALL_S, About, Box, EngineError, Found, shares_kernel
-from tiltyard.errors import ArenaError
+from tiltyard.cells.engine import BUILD_S, CALL_S, About, Box, EngineError, Found, discard, shares_kernel
 
 _MAX_ANSWER = 64 << 20
 _MAX_WORDS = 8192
@@ -95,7 +95,8 @@ class HttpEngine:
             is_tar = hasattr(body, "read")
             data = body if is_tar or body is None else json.dumps(body).encode()
             headers = {"Content-Type": "application/x-tar" if is_tar else "application/json"}
-            connection.request(method, _url(path, query), data, headers, encode_chunked=False)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # refused before it was all said
+                connection.request(method, _url(path, query), data, headers, encode_chunked=False)
             response = connection.getresponse()
             answer = response.read(_MAX_ANSWER)
             _check(response.status, answer, what)
@@ -163,14 +164,8 @@ class HttpEngine:
             if stream is not None:
                 stream.close()
             if not (isinstance(error, EngineError) and "is already in use" in str(error)):
-                self._discard(box.name)
+                discard(self, box.name, certain=isinstance(error, EngineError))
             raise
-
-    def _discard(self, name: str) -> None:
-        try:
-            self.kill(name)
-        except ArenaError:
-            pass  # who asked learns of the first failure; what is left has its owner's label
 
     def exec(self, name: str, argv: Sequence[str], *, user: str, workdir: str) -> HttpStream:
         what = "starting a process in a container"
@@ -193,13 +188,15 @@ class HttpEngine:
         wish = {"Memory": memory_bytes, "MemorySwap": memory_bytes}
         self._call("POST", f"/containers/{name}/update", "raising a container's memory", body=wish)
 
-    def kill(self, name: str) -> None:
+    def kill(self, name: str) -> bool:
         try:
             query = {"force": 1, "v": 1}
             self._call("DELETE", f"/containers/{name}", "removing a container", query=query)
         except EngineError as error:
             if not error.missing and "already in progress" not in str(error):
                 raise
+            return not error.missing
+        return True
 
     def containers(self, label: str) -> list[Found]:
         query = {"all": 1, "filters": json.dumps({"label": [label]})}

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.cells.client import socket_pair
-from tiltyard.cells.engine import Box, Engine, Stream
+from tiltyard.cells.engine import Box, Engine, Stream, discard
 from tiltyard.cells.inside import wire
 from tiltyard.cells.inside.relay import Relay
 from tiltyard.cells.owner import owner_id
@@ -81,10 +81,10 @@ def by_socket(engine: Engine, box: Box, orders: Mapping[str, Any]) -> Reached:
                 if pidfd >= 0:
                     os.close(pidfd)
                 raise
-        except BaseException:
+        except BaseException as error:
             if sock is not None:
                 sock.close()
-            _discard(engine, box.name, stream)
+            _discard(engine, box.name, stream, certain=isinstance(error, ArenaError))
             raise
     if pidfd >= 0:
         stream.close()
@@ -104,20 +104,19 @@ def by_stream(engine: Engine, name: str, begin: Callable[[], Stream], orders: Ma
         raise
     try:
         ready = _shake_hands(ours, orders, carrier.last_words)
-    except BaseException:
+    except BaseException as error:
         ours.close()
         carrier.wait(END_S)
         if name:
-            _discard(engine, name, None)
+            _discard(engine, name, None, certain=isinstance(error, ArenaError))
         raise
     return Reached(ours, ready, _bury_carrier(engine, name, carrier))
 
 
-def _discard(engine: Engine, name: str, stream: Stream | None) -> None:
+def _discard(engine: Engine, name: str, stream: Stream | None, *, certain: bool = True) -> None:
     if stream is not None:
         stream.close()
-    with contextlib.suppress(ArenaError):
-        engine.kill(name)
+    discard(engine, name, certain=certain)
 
 
 # --------------------------------------------------------------------------------------------------- the socket

@@ -5,7 +5,8 @@ can't be given to it. A :class:`Relay` at each end joins a local socket to the s
 the stream, and a descriptor that is sent along (a stream socket) becomes a channel of its own with a relay at both
 ends, and so on: such a socket may carry descriptors itself. On channel 0 they come with the first byte of a frame,
 before which nothing is under way; on the others with the last byte of what was sent with them (the kernel does not
-tell where that began). Each channel has a window, so that one which nobody reads neither fills memory nor holds up the
+tell where that began). Once sent, a descriptor is the relay's: it ends with its channel, whoever has a copy of it. Each
+channel has a window, so that one which nobody reads neither fills memory nor holds up the
 others.
 
 What comes over the stream is not believed: lengths and numbers are checked, and any surprise ends the relay.
