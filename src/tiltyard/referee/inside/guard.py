@@ -123,6 +123,15 @@ def may_call(called: Any) -> None:
         raise Refused("a function that reads the inside of objects")
 
 
+def may_name(name: str, function: bool) -> bool:
+    """Whether the solution may ask a test's object for an attribute of this name; of functions hardly any."""
+    if name in _READABLE:
+        return True
+    return not (
+        function or name.startswith("_") or name.startswith(_HIDDEN_PREFIXES) or name in _HIDDEN_NAMES
+    )
+
+
 def may_get(target: Any, name: Any) -> None:
     """Refused: the solution may not read this attribute of an object of the examiner."""
     if type(name) is not str:
@@ -133,7 +142,7 @@ def may_get(target: Any, name: Any) -> None:
         raise Refused("the inside of a generator")
     if isinstance(target, _FUNCTIONS):
         raise Refused("the inside of a function")
-    if name.startswith("_") or name.startswith(_HIDDEN_PREFIXES) or name in _HIDDEN_NAMES:
+    if not may_name(name, False):
         raise Refused("a private attribute")
 
 

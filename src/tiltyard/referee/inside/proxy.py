@@ -15,6 +15,7 @@ import enum
 from typing import Any
 
 from .describe import COMPARISONS, ENUM_BASES, Description
+from .guard import may_name
 from .liberties import SUPPRESSED
 from .link import ProtocolError
 
@@ -43,7 +44,7 @@ class ProxyMeta(type):
 
     def __getattr__(cls, name: str) -> Any:
         peer, number = cls.__dict__.get("_tiltyard_class") or (None, 0)
-        if peer is None or name == "__abstractmethods__":
+        if peer is None or name == "__abstractmethods__" or _is_kept_back(peer, name):
             raise AttributeError(name)
         return peer.ask("g", ["k", number], name)
 
@@ -63,10 +64,13 @@ class Proxy(metaclass=ProxyMeta, making=_MAKING):
     _tiltyard_methods: frozenset[str] = frozenset()
     _tiltyard_unhashable = False
     _tiltyard_has_hash = False
+    _tiltyard_is_function = False
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_tiltyard"):
             raise AttributeError(name)
+        if _is_kept_back(self._tiltyard_peer, name, type(self)._tiltyard_is_function):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name in type(self)._tiltyard_methods:
             return MethodStub(self, name)
         return self._tiltyard_peer.ask("g", ["m", self._tiltyard_number], name)
@@ -135,6 +139,8 @@ class MethodStub:
 
     def __getattr__(self, name: str) -> Any:
         peer, item = address(self._tiltyard_target)
+        if _is_kept_back(peer, name, True):
+            raise AttributeError(f"'method' object has no attribute {name!r}")
         return peer.ask("g", ["M", item, self._tiltyard_name], name)
 
     def __eq__(self, other: object) -> bool:
@@ -144,6 +150,12 @@ class MethodStub:
 
     def __hash__(self) -> int:
         return hash((id(self._tiltyard_target), self._tiltyard_name))
+
+
+def _is_kept_back(peer: Any, name: str, function: bool = False) -> bool:
+    """Whether the examiner would refuse to tell this of an object of a test. Honest code tries such names and goes on
+    without (``functools.wraps``, ``inspect``, ``traceback``): it must not even ask."""
+    return not peer.strict and not may_name(name, function)
 
 
 def address(value: Any) -> tuple[Any, list[Any]]:
@@ -254,6 +266,7 @@ def _make_proxy(peer: Any, number: int, d: Description, bases: tuple[type, ...])
         "_tiltyard_methods": d.methods,
         "_tiltyard_unhashable": d.unhashable,
         "_tiltyard_has_hash": "__hash__" in d.special or "__eq__" in d.special,
+        "_tiltyard_is_function": d.kind == "function",
     }
     for name in d.special - _GENERIC:
         body[name] = _special(name)
@@ -261,6 +274,10 @@ def _make_proxy(peer: Any, number: int, d: Description, bases: tuple[type, ...])
         body["__hash__"] = Proxy.__hash__
     if d.kind == "function" or "__call__" in body:
         body["__call__"] = _special_call
+    if d.kind == "function":
+        body["__doc__"] = property(
+            lambda self: self._tiltyard_peer.ask("g", ["m", self._tiltyard_number], "__doc__")
+        )
     if d.fields:
         made = dataclasses.make_dataclass("Fields", [(f, Any) for f in d.fields])
         body["__dataclass_fields__"] = made.__dataclass_fields__  # type: ignore[attr-defined]
@@ -289,9 +306,9 @@ def new(cls: type, peer: Any, number: int, known_hash: int | None) -> Any:
 
 class ExceptionMeta(type):
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("_tiltyard"):
+        peer, number = cls.__dict__.get("_tiltyard_class") or (None, 0)
+        if peer is None or name.startswith("_tiltyard") or _is_kept_back(peer, name):
             raise AttributeError(name)
-        peer, number = cls._tiltyard_class
         return peer.ask("g", ["k", number], name)
 
 
@@ -300,7 +317,7 @@ def _make_exception(peer: Any, number: int, d: Description, bases: tuple[type, .
 
     def look_up(self: Any, name: str) -> Any:
         number = self.__dict__.get("_tiltyard_number")
-        if number is None or name.startswith("_tiltyard"):
+        if number is None or name.startswith("_tiltyard") or _is_kept_back(peer, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return peer.ask("g", ["m", number], name)
 
