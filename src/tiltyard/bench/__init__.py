@@ -6,7 +6,8 @@ puts a run's figures into a page. Figures are of the machine and the moment: not
 """
 
 from tiltyard.bench.lanes import lane_names
-from tiltyard.bench.page import write_page
+from tiltyard.bench.machine import command_line
+from tiltyard.bench.page import check_page, write_page
 from tiltyard.bench.report import BenchReport
 from tiltyard.bench.runs import run_bench, run_samples
 from tiltyard.bench.samples import SamplesReport, grade_samples
@@ -14,6 +15,8 @@ from tiltyard.bench.samples import SamplesReport, grade_samples
 __all__ = [
     "BenchReport",
     "SamplesReport",
+    "check_page",
+    "command_line",
     "grade_samples",
     "lane_names",
     "run_bench",

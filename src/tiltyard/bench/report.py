@@ -35,7 +35,8 @@ class BenchReport:
     @property
     def missed(self) -> tuple[str, ...]:
         """Names of the ratios that were measured and do not meet their targets."""
-        return tuple(ratio.name for ratio in self.ratios if ratio.met is False)
+        found = [*self.ratios, *(self.samples.ratios if self.samples else ())]
+        return tuple(ratio.name for ratio in found if ratio.met is False)
 
     def as_json(self) -> dict[str, Any]:
         """The shape that ``tiltyard bench --json`` prints. Times in ms."""
