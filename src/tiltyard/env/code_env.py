@@ -33,7 +33,7 @@ from tiltyard.env.observation import MAX_FIRST, first_observation
 from tiltyard.env.overrides import limit_changes
 from tiltyard.env.spaces import ToolCallSpace, UnicodeText
 from tiltyard.env.walls import Held, take
-from tiltyard.env.workspace import workspace
+from tiltyard.env.workspace import Workspace, workspace
 from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
@@ -45,6 +45,7 @@ _T = TypeVar("_T")
 SUBMITTED = "Submitted. The episode is over."
 OVER = "The episode is over; this action was not carried out. reset() starts a new one."
 MAX_DEPTH = 32
+MAX_SCENES = 256
 
 _ENDED = {
     "steps": "That was the last action of this episode: it is over, without a submission.",
@@ -87,6 +88,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         self._wall, self._reward = wall, reward
         self._changes = limit_changes(limits, max_steps)
         self._changed: dict[Limits, Limits] = {}
+        self._scenes: dict[str, tuple[Task, Workspace, str]] = {}
         self._effective: dict[str, Task] = {}
         self._episode: Episode | None = None
         longest = max(self._limits(task).observation_chars for task in self.pool)
@@ -155,8 +157,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
             self._held.wall, self._held.give_back = take(self._wall)
         self._finalizer.detach()  # the finalizer of an environment that was closed is spent
         self._finalizer = weakref.finalize(self, self._held.close)
-        self._place = workspace(task)
-        observation = first_observation(self._as_played(task), self._limits(task), self._place)
+        self._place, observation = self._scene(task)
         self._episode = Episode(task, seed, observation, tokens=text.tokens(len(observation)))
         self._deadline = time.monotonic() + self._limits(task).episode_s
         return observation, self._info()
@@ -236,6 +237,17 @@ class CodeEnv(gymnasium.Env[str, Any]):
                 f"found a task id of type {type(task_id).__name__}; expected a text such as {self.pool[0].id!r}"
             )
         return self.pool[task_id]
+
+    def _scene(self, task: Task) -> tuple[Workspace, str]:
+        """A task's workspace and first observation, made once: groups play the same task again and again."""
+        found = self._scenes.get(task.id)
+        if found is None or found[0] is not task:
+            if len(self._scenes) >= MAX_SCENES:
+                self._scenes.clear()
+            place = workspace(task)
+            observation = first_observation(self._as_played(task), self._limits(task), place)
+            found = self._scenes[task.id] = task, place, observation
+        return found[1:]
 
     def _limits(self, task: Task) -> Limits:
         if not self._changes:
