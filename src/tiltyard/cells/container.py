@@ -207,7 +207,13 @@ class ContainerWall:
         """What a keeper is told first."""
         about = self.ready().about
         caps = {"memory_bytes": limits.memory_bytes, "processes": limits.processes}
-        return {"caps": caps, "own_disk": own_disk, "counted": about.counted, "preload": list(PRELOAD)}
+        return {
+            "caps": caps,
+            "own_disk": own_disk,
+            "watched": not own_disk or about.kind != "docker",
+            "counted": about.counted,
+            "preload": list(PRELOAD),
+        }
 
     def reach_keeper(self, box: Box, orders: Mapping[str, Any]) -> reach.Reached:
         """Start a container and reach its keeper."""
@@ -282,7 +288,7 @@ def _weaknesses(about: About, mode: str, runtime: str | None, filter_trouble: st
             "code can kill what reports on its own run; the cell is then lost, and it is the code's doing"
         )
     if about.kind != "docker":
-        found.append(f"{about.kind} can't cap the number of files: it is capped by memory alone")
+        found.append(f"{about.kind} can't cap the number of files of a cell: it is watched, not enforced")
     if not about.seccomp:
         found.append("the engine has no system call filter")
     if filter_trouble:

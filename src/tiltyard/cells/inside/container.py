@@ -136,16 +136,18 @@ class Locks:
 
 class Starter(twin.ForkStarter):
     """Forks runs from the keeper. The engine's control group counts memory and processes where it can (``counted``);
-    where the workspace is a folder without a cap (``own_disk`` False), its size is watched."""
+    where the workspace has no caps of its own, its size is watched (``watched``)."""
 
     def __init__(self, workspace: int, locks: Locks, orders: Mapping[str, Any], relayed: int) -> None:
         super().__init__(workspace, locks, -1, orders["caps"], None)  # type: ignore[arg-type]
         self.counted = orders["counted"]
-        self.watcher = None if orders["own_disk"] else run.ProcessStarter((), workspace)
+        self.watcher = run.ProcessStarter((), workspace) if orders["watched"] else None
         self.kept = frozenset((relayed,)) if relayed else frozenset()
 
     def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
         job.processes = None  # by user id the kernel would count other containers' too; the engine caps them
+        if self.watcher is not None:  # a run that makes room has a moment for it
+            self.watcher._next_disk = time.monotonic() + self.watcher.DISK_PAUSE_S
         return super().start(job, stdio, fds)
 
     def excess(self, job: Job) -> str | None:
