@@ -21,8 +21,8 @@ _HIDDEN_TYPES = (
 )  # fmt: skip
 _HIDDEN_PREFIXES = ("gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 _HIDDEN_NAMES = frozenset({"mro"})
-_READABLE = frozenset({"__name__", "__qualname__", "__doc__"})
-_FUNCTIONS = (
+_READABLE = frozenset({"__name__", "__qualname__", "__doc__", "__signature__"})
+FUNCTIONS = (
     types.FunctionType,
     types.BuiltinFunctionType,
     types.MethodType,
@@ -140,7 +140,7 @@ def may_get(target: Any, name: Any) -> None:
         return
     if isinstance(target, _CLOSED) and name not in _GENERATOR_METHODS:
         raise Refused("the inside of a generator")
-    if isinstance(target, _FUNCTIONS):
+    if isinstance(target, FUNCTIONS):
         raise Refused("the inside of a function")
     if not may_name(name, False):
         raise Refused("a private attribute")

@@ -37,6 +37,7 @@ from .liberties import (
 )
 from .link import Closed, Link, ProtocolError, TooLarge
 from .shared import Table
+from .signature import parameters
 
 MAX_NESTING = 40
 MAX_TEXT = 10_000
@@ -307,7 +308,7 @@ class Peer:
 
     def _forget(self, roots: list[Any], before: set[int] | None) -> list[int]:
         if before is not None:
-            numbers = [n for n in self.table.numbers() if n not in before]
+            numbers = self.table.beyond_a_few(before)
         else:
             if roots and isinstance(roots[0], BaseException):
                 roots[0].__traceback__ = None
@@ -366,6 +367,8 @@ class Peer:
         if op == "g":
             if self.strict:
                 guard.may_get(target, rest[0])
+            if rest[0] == "__signature__" and isinstance(target, guard.FUNCTIONS):
+                return lambda: parameters(target, values=not self.strict)
             return lambda: getattr(target, rest[0])
         if op in ("s", "D"):
             if self.strict:

@@ -18,6 +18,7 @@ from .describe import COMPARISONS, ENUM_BASES, Description
 from .guard import may_name
 from .liberties import SUPPRESSED
 from .link import ProtocolError
+from .signature import FROM_SIGNATURE, attribute
 
 _MAKING = object()
 _get = object.__getattribute__
@@ -69,6 +70,10 @@ class Proxy(metaclass=ProxyMeta, making=_MAKING):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_tiltyard"):
             raise AttributeError(name)
+        if name in FROM_SIGNATURE and type(self)._tiltyard_is_function:
+            peer = self._tiltyard_peer
+            described = peer.ask("g", ["m", self._tiltyard_number], "__signature__")
+            return attribute(name, described, str(self.__name__) if name == "__code__" else "")
         if _is_kept_back(self._tiltyard_peer, name, type(self)._tiltyard_is_function):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name in type(self)._tiltyard_methods:
@@ -139,6 +144,9 @@ class MethodStub:
 
     def __getattr__(self, name: str) -> Any:
         peer, item = address(self._tiltyard_target)
+        if name in FROM_SIGNATURE:
+            described = peer.ask("g", ["M", item, self._tiltyard_name], "__signature__")
+            return attribute(name, described, self._tiltyard_name)
         if _is_kept_back(peer, name, True):
             raise AttributeError(f"'method' object has no attribute {name!r}")
         return peer.ask("g", ["M", item, self._tiltyard_name], name)

@@ -20,6 +20,8 @@ KEYED = (dict, OrderedDict, defaultdict, Counter)
 TRACKED = frozenset({list, set, bytearray, deque, *KEYED})
 MAX_KEPT = 1000
 MAX_KEPT_ELEMENTS = 100_000
+MAX_KEPT_IN_A_CALL = 64
+MAX_ELEMENTS_IN_A_CALL = 4096
 
 
 def elements(value: Any) -> list[Any]:
@@ -109,6 +111,18 @@ class Table:
                 raise KeyError(number)
             shared = self._by_number.pop(number)
             del self._by_id[id(shared.value)]
+
+    def beyond_a_few(self, before: set[int]) -> list[int]:
+        """Numbers that are not in ``before``, except the first few small ones.
+
+        What a callback or an attribute of a test handed out in the middle of a call: the solution may change it before
+        the call is over, so a few are kept; a loop with a million of them must not become slower and slower."""
+        size, out = 0, []
+        for kept, shared in enumerate(self._by_number.values(), 1):
+            size += len(shared.seen)
+            if shared.number not in before and (kept > MAX_KEPT_IN_A_CALL or size > MAX_ELEMENTS_IN_A_CALL):
+                out.append(shared.number)
+        return out
 
     def numbers(self) -> list[int]:
         return list(self._by_number)
