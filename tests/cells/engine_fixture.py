@@ -44,15 +44,24 @@ def why_not() -> str | None:
 
 
 class Engine:
-    """A dockerd and its folder. ``host`` is its DOCKER_HOST."""
+    """A dockerd and its folder (None: somebody else's engine). ``host`` is its DOCKER_HOST."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.socket = folder / "s.sock"
-        if len(str(self.socket)) > 100:
-            raise Unavailable(f"the path of a socket can't be as long as {self.socket}")
-        self.host = f"unix://{self.socket}"
+    def __init__(self, folder: Path | None, host: str = "") -> None:
+        self.at = folder
+        self.host = host or f"unix://{folder}/s.sock"
+        if len(self.host) > 100:
+            raise Unavailable(f"the path of a socket can't be as long as {self.host}")
         self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def folder(self) -> Path:
+        if self.at is None:
+            pytest.skip("this engine is somebody else's")
+        return self.at
+
+    @property
+    def socket(self) -> Path:
+        return Path(self.host.removeprefix("unix://"))
 
     def up(self, driver: str) -> None:
         """Start it. Unavailable with its last words if it does not come up."""
@@ -160,12 +169,25 @@ def running(folder: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def docker() -> Iterator[Engine]:
-    """An engine, which DOCKER_HOST names from now on; skipped with the reason if there can be none."""
-    with tempfile.TemporaryDirectory(prefix="ty-") as folder, pytest.MonkeyPatch.context() as patch:
+def engine_of_the_tests() -> Iterator[Engine | str]:
+    """An engine, or why there can be none."""
+    given = os.environ.get("TILTYARD_TEST_DOCKER_HOST")
+    if given:
+        yield Engine(None, given)
+        return
+    with tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True) as folder:
         try:
             with running(Path(folder) / "engine") as engine:
-                patch.setenv("DOCKER_HOST", engine.host)
                 yield engine
         except Unavailable as reason:
-            pytest.skip(str(reason))
+            yield str(reason)
+
+
+@pytest.fixture(scope="module")
+def docker(engine_of_the_tests: Engine | str) -> Iterator[Engine]:
+    """The engine, which DOCKER_HOST names while a module's tests run; skipped with the reason if there is none."""
+    if isinstance(engine_of_the_tests, str):
+        pytest.skip(engine_of_the_tests)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", engine_of_the_tests.host)
+        yield engine_of_the_tests

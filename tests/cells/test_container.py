@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,13 +17,14 @@ from pathlib import Path
 
 import pytest
 from conformance import CHECKS, LONG, Check, eventually, find, none_left, py, said, still_works
-from engine_fixture import Engine, docker
+from engine_fixture import Engine, docker, engine_of_the_tests
 
 from tiltyard import pool
 from tiltyard.cells import Cell, CellLimits, CellLost, Run, make_wall, probe_wall
 from tiltyard.cells.container import ContainerWall
 from tiltyard.cells.container_modes import HeldCell
 from tiltyard.cells.owner import LABEL, owner_id
+from tiltyard.cells.reach import PREFIX
 from tiltyard.cells.rootfs import there
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee import Referee
@@ -309,7 +312,9 @@ def test_an_interrupted_opening_leaves_no_orphan(wall: ContainerWall) -> None:
             del timer
     assert interrupted
     cell = None
+    wall.open({}, CellLimits()).close()
     assert eventually(lambda: ours(wall) == [])
+    assert list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getpid()}-*")) == []
 
 
 def test_cells_are_opened_at_the_same_time(wall: ContainerWall) -> None:

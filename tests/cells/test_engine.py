@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from conformance import LONG, eventually, py, said, still_works
-from engine_fixture import Engine, Unavailable, docker, running
+from engine_fixture import Engine, Unavailable, docker, engine_of_the_tests, running
 
 from tiltyard.cells import Cell, CellLimits
 from tiltyard.cells import engine as engines

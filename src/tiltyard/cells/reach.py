@@ -10,6 +10,7 @@ Either way the keeper ends when our end closes. What does not come up is removed
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import secrets
@@ -52,6 +53,7 @@ def _close_inherited() -> None:
             channel.close()
     _sockets.clear()
     _relays.clear()
+    _doors.clear()
 
 
 os.register_at_fork(after_in_child=_close_inherited)
@@ -122,13 +124,36 @@ def _discard(engine: Engine, name: str, stream: Stream | None, *, certain: bool 
 # --------------------------------------------------------------------------------------------------- the socket
 
 
+_doors: dict[str, int] = {}
+"""Private folders that may be there, with the thread that has made each."""
+
+
+def _remove_door(base: str) -> None:
+    shutil.rmtree(base, ignore_errors=True)
+    if not os.path.lexists(base):
+        _doors.pop(base, None)
+
+
+def _remove_doors(of: int | None = None) -> None:
+    """What an interrupted removal has left: of this thread, which has only one at a time, or of all threads."""
+    for base, thread in list(_doors.items()):
+        if of is None or thread == of:
+            _remove_door(base)
+
+
+atexit.register(_remove_doors)
+
+
 @contextlib.contextmanager
 def _door() -> Iterator[tuple[str, str, socket.socket]]:
     """(folder, name of the socket in it, the socket, listening). Nobody else on this machine can come to it: it lies
     in a folder that is ours alone, below which the container is shown an open one."""
+    _remove_doors(of=threading.get_ident())
     me = owner_id()
+    base = f"{tempfile.gettempdir()}/{PREFIX}{me.pid}-{me.start}-{secrets.token_hex(6)}"
+    _doors[base] = threading.get_ident()  # before it is made: an interruption may come at any moment
     try:
-        base = tempfile.mkdtemp(prefix=f"{PREFIX}{me.pid}-{me.start}-")
+        os.mkdir(base, 0o700)  # noqa: PTH102
     except OSError as error:
         raise ArenaError(f"no folder for a socket can be made ({error.strerror}); set TMPDIR") from None
     listener = socket.socket(socket.AF_UNIX)
@@ -144,7 +169,7 @@ def _door() -> Iterator[tuple[str, str, socket.socket]]:
         raise ArenaError(f"no socket for a keeper can be had ({error.strerror or error})") from None
     finally:
         listener.close()
-        shutil.rmtree(base, ignore_errors=True)
+        _remove_door(base)
 
 
 def _accept(listener: socket.socket, stream: Stream) -> socket.socket:
