@@ -7,12 +7,11 @@ Every episode that is timed must score 1: a wall that is quick to fail is no wal
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from tiltyard.bench.lesson import ACTIONS, POOL, RUN_TESTS, SUBMIT, TASK, VIEW, WRITE
 from tiltyard.cells import WALLS, make_wall, probe_wall
-from tiltyard.cells.protocol import CellLimits, Wall
+from tiltyard.cells.protocol import Wall
 from tiltyard.env import CodeEnv
 from tiltyard.errors import ArenaError, UsageError
 
@@ -91,19 +90,26 @@ class Lane:
         for action in ACTIONS:
             self.act(action)
 
+    @property
+    def forks(self) -> bool:
+        """Whether an episode can be copied in its middle here."""
+        return callable(getattr(self.env, "fork", None))
+
     def fork(self) -> dict[str, list[float]]:
-        """A copy of a cell in the middle of an episode, until it has answered a first look."""
-        fork = forker(self.wall)
-        if fork is None:
-            raise ArenaError(f"the {self.name} wall offers no forks of a cell")
-        with _opened(self.wall) as cell:
-            begun = time.perf_counter()
-            copy = fork(cell)
-            try:
-                copy.read(TASK.main, max_bytes=1 << 20)
-                return {"fork": [time.perf_counter() - begun]}
-            finally:
-                copy.close()
+        """A copy of an episode in its middle, after a view and a write, until its own cell has answered a first look."""
+        self.reset()
+        self.act(VIEW)
+        self.act(WRITE)
+        begun = time.perf_counter()
+        (copy,) = self.env.fork(1)
+        try:
+            observation, _, _, _, info = copy.step(VIEW)
+            seconds = time.perf_counter() - begun
+        finally:
+            copy.close()
+        if info["invalid_action"] or "void" in info or "no values" not in observation:
+            raise ArenaError(f"a copy of an episode went wrong: {info.get('void') or observation[:300]}")
+        return {"fork": [seconds]}
 
     def reset(self) -> None:
         """Start an episode."""
@@ -121,27 +127,3 @@ class Lane:
             raise ArenaError(f"an episode was void: {info['void']}")
         if info["invalid_action"] or truncated or (terminated and reward != 1.0):
             raise ArenaError(f"{info['tool']} went wrong (reward {reward}): {observation[:300]}")
-
-
-def forker(wall: Wall) -> Callable[[Any], Any] | None:
-    """What copies a cell of this wall, or None if the wall does not offer it."""
-    fork = getattr(wall, "fork", None)
-    if callable(fork):
-        return fork  # type: ignore[no-any-return]
-    with _opened(wall) as cell:
-        if not callable(getattr(cell, "fork", None)):
-            return None
-    return lambda cell: cell.fork()
-
-
-class _opened:
-    """A cell on the task's start files."""
-
-    def __init__(self, wall: Wall) -> None:
-        self._cell = wall.open(TASK.start, CellLimits())
-
-    def __enter__(self) -> Any:
-        return self._cell
-
-    def __exit__(self, *_: object) -> None:
-        self._cell.close()

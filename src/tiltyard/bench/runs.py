@@ -11,7 +11,7 @@ from pathlib import Path
 from tiltyard.bench import fleets as many
 from tiltyard.bench import instead, machine
 from tiltyard.bench.floors import Floors
-from tiltyard.bench.lanes import Lane, check_names, forker, lane_names
+from tiltyard.bench.lanes import Lane, check_names, lane_names
 from tiltyard.bench.report import BenchReport
 from tiltyard.bench.rounds import Job, side_by_side
 from tiltyard.bench.samples import grade_samples
@@ -172,10 +172,10 @@ class _Run:
             for name, lane in lanes.items():
                 jobs.append(Job(name, lane.steps, size.repeats, size.budget_s))
                 jobs.append(Job(name, lane.episode, size.repeats, size.budget_s))
-                if forker(lane.wall) is not None:
+                if lane.forks:
                     jobs.append(Job(f"{name} fork", lane.fork, size.repeats, size.budget_s))
                 else:
-                    self.absent[f"fork of a cell, {name}"] = "this wall offers none"
+                    self.absent[f"fork, {name}"] = "this build offers no copies of an episode"
             self._side_by_side(jobs, size.repeats)
         found: dict[str, dict[str, Timing]] = {}
         for job in jobs:
