@@ -13,11 +13,13 @@ from tiltyard.env.registration import register
 if TYPE_CHECKING:
     from tiltyard.env.code_env import CodeEnv
     from tiltyard.env.episode import Episode, Step
+    from tiltyard.env.snapshot import Snapshot
     from tiltyard.env.spaces import ToolCallSpace, UnicodeText
 
 _WHERE = {
     "CodeEnv": "code_env",
     "Episode": "episode",
+    "Snapshot": "snapshot",
     "Step": "episode",
     "ToolCallSpace": "spaces",
     "UnicodeText": "spaces",
@@ -25,7 +27,7 @@ _WHERE = {
 
 register()
 
-__all__ = ["CodeEnv", "Episode", "Step", "ToolCallSpace", "UnicodeText", "register"]
+__all__ = ["CodeEnv", "Episode", "Snapshot", "Step", "ToolCallSpace", "UnicodeText", "register"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,33 +7,35 @@ at exit. Nothing that the player's code touched is used after the submission's b
 
 How an episode ends: ``terminated`` by submit and by nothing else; ``truncated`` with ``info["truncated_by"]`` by the
 caps ("steps", "tokens", "time"), because the player's code destroyed its cell ("cell"), or because the arena lost it
-and could not make it again by playing the same actions in a fresh one ("arena", void). After the end, step gives the same flags, reward 0.0 and says that the episode is over. Before the
-first reset it raises ``gymnasium.error.ResetNeeded``.
+and could not make it again by playing the same actions in a fresh one ("arena", void). After the end, step gives the
+same flags, reward 0.0 and says that the episode is over. Before the first reset it raises
+``gymnasium.error.ResetNeeded``.
 
-A cell opens at the first action that needs one: an episode that only submits never pays for it. One environment is
-used by one thread at a time; different ones in different threads are independent.
+A cell opens at the first action that needs one: an episode that only submits never pays for it, nor does a fork that
+is not used. One environment is used by one thread at a time; different ones in different threads are independent.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from tiltyard.cells.protocol import Capture, Cell, CellLimits, CellLost, Wall
-from tiltyard.env.episode import Episode, Step
-from tiltyard.env.observation import MAX_FIRST, first_observation
+from tiltyard.cells.protocol import Cell, CellLost, Wall
+from tiltyard.env.clock import Clock
+from tiltyard.env.episode import Episode, Step, own_copy
+from tiltyard.env.observation import MAX_FIRST, with_end
 from tiltyard.env.overrides import limit_changes
+from tiltyard.env.scenes import Scenes
+from tiltyard.env.snapshot import Snapshot, checked, checked_count, play_again
 from tiltyard.env.spaces import ToolCallSpace, UnicodeText
-from tiltyard.env.walls import Held, take
-from tiltyard.env.workspace import Workspace, workspace
+from tiltyard.env.walls import Held, capture, open_cell
 from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
@@ -44,14 +46,6 @@ from tiltyard.tools.visible import run_tests
 _T = TypeVar("_T")
 SUBMITTED = "Submitted. The episode is over."
 OVER = "The episode is over; this action was not carried out. reset() starts a new one."
-MAX_DEPTH = 32
-MAX_SCENES = 256
-
-_ENDED = {
-    "steps": "That was the last action of this episode: it is over, without a submission.",
-    "tokens": "The token limit of this episode is reached: it is over, without a submission.",
-    "time": "The time of this episode is up: it is over, without a submission.",
-}
 
 
 class CodeEnv(gymnasium.Env[str, Any]):
@@ -85,20 +79,18 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if not len(self.pool):
             raise UsageError("found a pool without tasks; expected at least one")
         self.render_mode = render_mode
-        self._wall, self._reward = wall, reward
-        self._changes = limit_changes(limits, max_steps)
-        self._changed: dict[Limits, Limits] = {}
-        self._scenes: dict[str, tuple[Task, Workspace, str]] = {}
-        self._effective: dict[str, Task] = {}
+        self._wall = wall
+        self._overrides: dict[str, Any] = {"max_steps": max_steps, "reward": reward, "limits": limits}
+        self._scenes = Scenes(self.pool, limit_changes(limits, max_steps), reward)
         self._episode: Episode | None = None
-        longest = max(self._limits(task).observation_chars for task in self.pool)
+        longest = max(self._scenes.limits(task).observation_chars for task in self.pool)
         self.observation_space = UnicodeText(max(MAX_FIRST, longest))
         mains = tuple(dict.fromkeys(task.main for task in self.pool))
         self.action_space = ToolCallSpace(TOOLS, paths=mains[:20])
         self._wall_asked = wall if isinstance(wall, str) else wall.name
         # as gymnasium.make sets it: wrappers, vectors and check_env make copies of an environment from its spec
-        made_with: dict[str, Any] = {"tasks": self.pool, "max_steps": max_steps, "wall": self._wall_asked}
-        made_with |= {"reward": reward, "limits": limits, "render_mode": render_mode}
+        made_with = {"tasks": self.pool, "wall": self._wall_asked, "render_mode": render_mode}
+        made_with |= self._overrides
         self.spec = EnvSpec("tiltyard/Code-v0", entry_point="tiltyard.env.code_env:CodeEnv", kwargs=made_with)
 
     # -- what a caller may look at ---------------------------------------------------------------------------------
@@ -123,7 +115,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
     @property
     def limits(self) -> Limits:
         """The limits of the current episode, with what this environment overrides."""
-        return self._limits(self.task)
+        return self._scenes.limits(self.task)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -148,19 +140,15 @@ class CodeEnv(gymnasium.Env[str, Any]):
         the wall can't be had.
         """
         super().reset(seed=seed)
-        self._episode = None
-        if self._held.pid != os.getpid():
-            self._held = Held()
-        self._held.close_cell()
-        task = self._pick(options, task_id)
-        if self._held.wall is None:
-            self._held.wall, self._held.give_back = take(self._wall)
-        self._finalizer.detach()  # the finalizer of an environment that was closed is spent
-        self._finalizer = weakref.finalize(self, self._held.close)
-        self._place, observation = self._scene(task)
+        self._drop()
+        task = self._scenes.named(options, task_id)
+        if task is None:
+            task = self.pool[int(self.np_random.integers(len(self.pool)))]
+        self._take()
+        (self._place, observation), self._behind = self._scenes.of(task), False
         self._episode = Episode(task, seed, observation, tokens=text.tokens(len(observation)))
-        self._deadline = time.monotonic() + self._limits(task).episode_s
-        return observation, self._info()
+        self._clock = Clock(self.limits.episode_s)
+        return self._episode.last
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Carry out one action (see ``tiltyard.tools.parse_action`` for the forms). Never raises for what it is."""
@@ -169,13 +157,14 @@ class CodeEnv(gymnasium.Env[str, Any]):
             raise gymnasium.error.ResetNeeded("found a step without an episode; call reset() first")
         if episode.over:
             last = episode.steps[-1]
-            return OVER, 0.0, last.terminated, last.truncated, self._info(after_end=True)
+            return OVER, 0.0, last.terminated, last.truncated, {**episode.info, "after_end": True}
         parsed = parse_action(action)
         episode.tokens += text.tokens(parsed.chars)
         facts: dict[str, Any] = {"invalid_action": isinstance(parsed, Refusal)}
         facts["tool"] = parsed.tool if isinstance(parsed, Call) else ""
         reward, terminated, ended_by = 0.0, False, ""
-        if time.monotonic() > self._deadline:
+        self._clock.go()
+        if self._clock.up:
             observation, ended_by = "The action was not carried out.", "time"
         else:
             try:
@@ -192,11 +181,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         observation = self._shown(observation)
         if not terminated and not ended_by:
             ended_by = self._cap(observation)
-        if ended_by in _ENDED:
-            note = "\n" + _ENDED[ended_by]
-            observation = (
-                text.cut_middle(observation, max(0, self.limits.observation_chars - len(note))) + note
-            )
+        observation = with_end(observation, ended_by, self.limits.observation_chars)
         return self._finish(parsed, observation, reward, terminated, ended_by, facts)
 
     def render(self) -> str | None:
@@ -218,52 +203,60 @@ class CodeEnv(gymnasium.Env[str, Any]):
         self._finalizer.detach()
         self._held.close()
 
-    # -- tasks and limits ------------------------------------------------------------------------------------------
+    # -- copies of an episode --------------------------------------------------------------------------------------
 
-    def _pick(self, options: Mapping[str, Any] | None, task_id: str | None) -> Task:
-        options = options or {}
-        if unknown := sorted(map(str, set(options) - {"task_id"})):
-            raise UsageError(f"found the reset option {unknown[0]!r}; the only one is 'task_id'")
-        wanted = options.get("task_id")
-        if task_id is not None and wanted is not None and task_id != wanted:
-            raise UsageError(
-                f"found task_id={task_id!r} and options['task_id']={wanted!r}; expected one of them"
-            )
-        task_id = task_id if task_id is not None else wanted
-        if task_id is None:
-            return self.pool[int(self.np_random.integers(len(self.pool)))]
-        if not isinstance(task_id, str):
-            raise UsageError(
-                f"found a task id of type {type(task_id).__name__}; expected a text such as {self.pool[0].id!r}"
-            )
-        return self.pool[task_id]
+    def snapshot(self) -> Snapshot:
+        """The episode as it is now, as plain data. ResetNeeded before the first reset; one of an episode that is over
+        is good too. It touches no cell: what comes after it in this environment is what would have come without."""
+        episode, generator = self.episode, self.np_random
+        played = self._scenes.as_played(episode.task)
+        return Snapshot.of(episode, played, self._clock.elapsed_s, generator, self.np_random_seed)
 
-    def _scene(self, task: Task) -> tuple[Workspace, str]:
-        """A task's workspace and first observation, made once: groups play the same task again and again."""
-        found = self._scenes.get(task.id)
-        if found is None or found[0] is not task:
-            if len(self._scenes) >= MAX_SCENES:
-                self._scenes.clear()
-            place = workspace(task)
-            observation = first_observation(self._as_played(task), self._limits(task), place)
-            found = self._scenes[task.id] = task, place, observation
-        return found[1:]
+    def restore(self, snapshot: Snapshot) -> tuple[str, dict[str, Any]]:
+        """Go on from there, as often as you like; the episode that was played here is thrown away. Returns the last
+        observation and info of the snapshot's episode. The clock stands where it stood until the next step.
 
-    def _limits(self, task: Task) -> Limits:
-        if not self._changes:
-            return task.limits
-        if task.limits not in self._changed:  # asked several times a step
-            self._changed[task.limits] = replace(task.limits, **self._changes)
-        return self._changed[task.limits]
+        UsageError, with the present episode untouched, if the snapshot's task is not in this environment's pool or
+        was played with other limits or another reward rule; ArenaError if the wall can't be had.
+        """
+        task = checked(snapshot).task_in(self.pool, self._scenes.as_played)
+        self._drop()
+        self._take()
+        self._np_random, self._np_random_seed = snapshot.new_generator(), snapshot.generator_seed
+        episode = self._episode = snapshot.episode(task)
+        self._place, self._behind = self._scenes.of(task)[0], bool(episode.steps)
+        self._clock = Clock(self.limits.episode_s, snapshot.elapsed_s, waiting=True)
+        return episode.last
 
-    def _as_played(self, task: Task) -> Task:
-        """The task with what this environment overrides; the task itself if that changes nothing."""
-        reward, limits = self._reward or task.reward, self._limits(task)
-        if (reward, limits) == (task.reward, task.limits):
-            return task
-        if task.id not in self._effective:
-            self._effective[task.id] = replace(task, reward=reward, limits=limits)
-        return self._effective[task.id]
+    def fork(self, k: int) -> list[CodeEnv]:
+        """``k`` environments at this point of the episode. They share the wall with this one, have a cell each as
+        soon as they need it, know nothing of each other, and are closed by the caller. UsageError, ResetNeeded and
+        ArenaError as for ``snapshot`` and ``restore``."""
+        count, snapshot, forks = checked_count(k), self.snapshot(), list[CodeEnv]()
+        try:
+            for _ in range(count):
+                env = CodeEnv(self.pool, wall=self._wall, render_mode=self.render_mode, **self._overrides)
+                forks.append(env)
+                env._scenes = self._scenes
+                env.restore(snapshot)
+        except BaseException:
+            for env in forks:
+                env.close()
+            raise
+        return forks
+
+    def _drop(self) -> None:
+        """Throw the present episode away."""
+        self._episode = None
+        if self._held.pid != os.getpid():
+            self._held = Held()
+        self._held.close_cell()
+
+    def _take(self) -> None:
+        """Have a wall, until close."""
+        self._held.take(self._wall)
+        self._finalizer.detach()  # the finalizer of an environment that was closed is spent
+        self._finalizer = weakref.finalize(self, self._held.close)
 
     # -- what an action does ---------------------------------------------------------------------------------------
 
@@ -278,11 +271,12 @@ class CodeEnv(gymnasium.Env[str, Any]):
         return tool(bench, **arguments)
 
     def _cell(self) -> Cell:
-        """The episode's cell; opened now if it was not needed before."""
+        """The episode's cell; opened now if it was not needed before, and brought to where a snapshot was taken."""
+        if self._held.cell is None and self._behind:
+            self._play_again("the episode goes on from a snapshot")
         if self._held.cell is None:
-            caps = CellLimits(**{f.name: getattr(self.limits, f.name) for f in fields(CellLimits)})
             assert self._held.wall is not None
-            self._held.cell = self._held.wall.open(self._place.files, caps)
+            self._held.cell = open_cell(self._held.wall, self._place.files, self.limits)
         return self._held.cell
 
     def _again(self, what: Callable[[], _T]) -> _T:
@@ -291,41 +285,40 @@ class CodeEnv(gymnasium.Env[str, Any]):
         try:
             return what()
         except (ArenaError, OSError) as failure:
-            begun = time.monotonic()
-            self._make_again(failure)
-            self._deadline += time.monotonic() - begun  # the player does not pay for it
+            try:
+                self._play_again(f"a cell was lost ({failure})")
+            except (ArenaError, OSError) as second:
+                if isinstance(failure, CellLost) and failure.during_run:
+                    raise failure from second  # or code that shows the clock, then ends its cell, would be void
+                raise
             return what()
 
-    def _make_again(self, failure: Exception) -> None:
+    def _play_again(self, why: str) -> None:
         """A fresh cell in which everything was done that the player did so far. ArenaError if it comes out different."""
         self._held.close_cell()
-        for step in self.episode.steps:
-            parsed = parse_action(step.action)
+        self._behind = False
+        with self._clock.standing():
             try:
-                observation = self._act(parsed)
-            except PlayerError as mistake:
-                observation = str(mistake)
-            if self._shown(observation) != step.observation:
-                raise ArenaError(
-                    f"a cell was lost ({failure}) and the episode came out different when played again"
-                )
+                play_again(self.episode.steps, self._carried_out, why)
+            except BaseException:
+                self._held.close_cell()  # one that is on half of the way is of no use
+                self._behind = True
+                raise
+
+    def _carried_out(self, action: Any) -> str:
+        """What an action shows, a player's mistake too."""
+        try:
+            return self._shown(self._act(parse_action(action)))
+        except PlayerError as mistake:
+            return self._shown(str(mistake))
 
     def _shown(self, observation: str) -> str:
         return text.cut_middle(text.safe(observation), self.limits.observation_chars)
 
-    def _capture(self, cell: Cell) -> Capture:
-        caps = self.limits
-        return cell.capture(
-            max_file_bytes=caps.file_bytes,
-            max_bytes=caps.disk_bytes,
-            max_files=caps.disk_files,
-            max_depth=MAX_DEPTH,
-        )
-
     def _examine(self, tests: tuple[Test, ...]) -> dict[str, tuple[bool, str]]:
         """Visible tests that need trusted code, graded as hidden ones are, on the files as they are now."""
-        files = self._place.submission(self._capture(self._cell()).files)
-        verdict = self._grade(replace(self._as_played(self.task), visible=(), hidden=tests), files)
+        files = self._place.submission(capture(self._cell(), self.limits).files)
+        verdict = self._grade(replace(self._scenes.as_played(self.task), visible=(), hidden=tests), files)
         if verdict.void is not None:
             raise ArenaError(verdict.void)
         return {o.id: (o.passed, o.reason) for o in verdict.outcomes}
@@ -336,15 +329,15 @@ class CodeEnv(gymnasium.Env[str, Any]):
 
     def _submit(self, facts: dict[str, Any]) -> float:
         """Capture, close the player's cell, grade. The reward, NaN for void; the rest goes to the facts."""
-        if self._held.cell is None:
+        if self._held.cell is None and not self._behind:
             captured: Mapping[str, bytes] = self._place.files
         else:
-            capture = self._again(lambda: self._capture(self._cell()))
-            captured = capture.files
-            if capture.skipped:
-                facts["left_out"] = [f"{path}: {why}" for path, why in capture.skipped]
+            taken = self._again(lambda: capture(self._cell(), self.limits))
+            captured = taken.files
+            if taken.skipped:
+                facts["left_out"] = [f"{path}: {why}" for path, why in taken.skipped]
         self._held.close_cell()
-        verdict = self._grade(self._as_played(self.task), self._place.submission(captured))
+        verdict = self._grade(self._scenes.as_played(self.task), self._place.submission(captured))
         facts |= {"verdict": verdict.as_dict(), "passed": verdict.passed, "total": verdict.total}
         if verdict.void is not None:
             facts["void"] = verdict.void
@@ -376,7 +369,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
             return "steps"
         if self._episode.tokens + text.tokens(len(observation)) > self.limits.tokens:
             return "tokens"
-        return "time" if time.monotonic() > self._deadline else ""
+        return "time" if self._clock.up else ""
 
     def _finish(
         self,
@@ -394,25 +387,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if terminated or truncated:
             self._held.close_cell()
         episode.tokens += text.tokens(len(observation))
-        info = {**self._info(), "steps": len(episode.steps) + 1, **facts}
+        info = {**episode.info, "steps": len(episode.steps) + 1, **facts}
         episode.steps.append(
-            Step(parsed.canonical, observation, reward, terminated, truncated, _own_copy(info))
+            Step(parsed.canonical, observation, reward, terminated, truncated, own_copy(info))
         )
         return observation, reward, terminated, truncated, info
-
-    def _info(self, *, after_end: bool = False) -> dict[str, Any]:
-        episode = self.episode
-        info: dict[str, Any] = {"task_id": episode.task.id, "task_digest": episode.task.digest}
-        info |= {"steps": len(episode.steps), "tokens": episode.tokens}
-        if after_end:
-            info["after_end"] = True
-        return info
-
-
-def _own_copy(value: Any) -> Any:
-    """A copy of plain data that shares no dict or list with it; an eighth of what ``copy.deepcopy`` costs."""
-    if type(value) is dict:
-        return {key: _own_copy(item) for key, item in value.items()}
-    if type(value) is list:
-        return [_own_copy(item) for item in value]
-    return value

@@ -81,3 +81,18 @@ def _rules(task: Task, limits: Limits) -> str:
         f"and answers together, and {limits.episode_s:g} seconds. One run of the visible tests may take "
         f"{limits.run_s:g} seconds, and a test {limits.test_s:g}."
     )
+
+
+ENDED = {
+    "steps": "That was the last action of this episode: it is over, without a submission.",
+    "tokens": "The token limit of this episode is reached: it is over, without a submission.",
+    "time": "The time of this episode is up: it is over, without a submission.",
+}
+
+
+def with_end(observation: str, ended_by: str, max_chars: int) -> str:
+    """The observation with a last line that says which cap ended the episode, if one did."""
+    if ended_by not in ENDED:
+        return observation
+    note = "\n" + ENDED[ended_by]
+    return cut_middle(observation, max(0, max_chars - len(note))) + note

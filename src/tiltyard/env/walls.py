@@ -10,10 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 
 from tiltyard.cells import make_wall
-from tiltyard.cells.protocol import Cell, Wall
+from tiltyard.cells.protocol import Capture, Cell, CellLimits, Wall
+from tiltyard.task import Limits
+
+MAX_DEPTH = 32
+"""Of a file in a capture: parts of its path."""
 
 
 class _Shared:
@@ -86,6 +91,11 @@ class Held:
         self.give_back: Callable[[], None] = lambda: None
         self.pid = os.getpid()
 
+    def take(self, wall: str | Wall) -> None:
+        """Have this wall until ``close``, if there is none yet. ArenaError if it can't be had."""
+        if self.wall is None:
+            self.wall, self.give_back = take(wall)
+
     def close_cell(self) -> None:
         cell, self.cell = self.cell, None
         if cell is not None and self.pid == os.getpid():  # a forked copy must not end its parent's episode
@@ -95,3 +105,18 @@ class Held:
         self.close_cell()
         self.wall, give_back, self.give_back = None, self.give_back, lambda: None
         give_back()
+
+
+def open_cell(wall: Wall, files: Mapping[str, bytes], limits: Limits) -> Cell:
+    """A player's cell, within the task's limits."""
+    return wall.open(files, CellLimits(**{f.name: getattr(limits, f.name) for f in fields(CellLimits)}))
+
+
+def capture(cell: Cell, limits: Limits) -> Capture:
+    """What lies in a player's cell, as far as the task's limits let it."""
+    return cell.capture(
+        max_file_bytes=limits.file_bytes,
+        max_bytes=limits.disk_bytes,
+        max_files=limits.disk_files,
+        max_depth=MAX_DEPTH,
+    )
