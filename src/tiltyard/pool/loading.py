@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiltyard.errors import Problem, TaskError, UsageError
+from tiltyard.pool.classeval import is_classeval, read_classeval
 from tiltyard.pool.collection import Pool, near, some_of
+from tiltyard.pool.exercism import read_exercises
 from tiltyard.pool.folder import is_task, read_pool_toml, read_task, shown, task_folders
 from tiltyard.pool.humaneval import is_humaneval, is_humaneval_plus, read_humaneval, read_humaneval_plus
+from tiltyard.pool.humanevalfix import is_humanevalfix, read_humanevalfix
 from tiltyard.pool.lesson import read_lesson
 from tiltyard.pool.mbpp import is_mbpp, is_mbpp_plus, read_mbpp, read_mbpp_plus
 from tiltyard.pool.rows import SUFFIXES, read_rows, short
@@ -25,8 +28,8 @@ Reader = Callable[[Mapping[str, Any], str, list[Problem]], Task | None]
 
 BUILTIN = Path(__file__).with_name("builtin")
 FORMS = (
-    "'builtin', 'humaneval:FILE', 'mbpp:FILE', a .jsonl file (.json, .gz as well), a folder (one task, or one a "
-    "task), or a Python list of dicts and Tasks"
+    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'exercism:DIR', a .jsonl file "
+    "(.json, .gz as well), a folder (one task, or one a task), or a Python list of dicts and Tasks"
 )
 
 
@@ -41,11 +44,16 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("tasks", "native", lambda row: "hidden" in row, read_lesson),
+    Format("humanevalfix", "humanevalfix", is_humanevalfix, read_humanevalfix),
+    Format("classeval", "classeval", is_classeval, read_classeval),
     Format("humaneval", "humaneval", is_humaneval, read_humaneval),
     Format("humaneval+", "humaneval", is_humaneval_plus, read_humaneval_plus),
     Format("mbpp+", "mbpp", is_mbpp_plus, read_mbpp_plus),
     Format("mbpp", "mbpp", is_mbpp, read_mbpp),
 )
+
+EXERCISM = "exercism"
+"""The one published set that is a folder and no file of rows."""
 
 
 @dataclass
@@ -123,11 +131,13 @@ def _named(spec: str) -> _Reading:
         reading = _folder(BUILTIN)
         reading.name = "builtin"
         return reading
-    families = sorted({f.family for f in FORMATS} - {"native"})
+    families = sorted({f.family for f in FORMATS} - {"native"} | {EXERCISM})
     head, colon, rest = spec.partition(":")
     if colon and head in families:
         if not rest:
-            raise UsageError(f"{spec!r} names no file; expected {head}:FILE")
+            raise UsageError(
+                f"{spec!r} names no file; expected {head}:{'DIR' if head == EXERCISM else 'FILE'}"
+            )
         return _path(_expanded(rest), head)
     path = _expanded(spec)
     if spec and _exists(path):
@@ -160,6 +170,8 @@ def _exists(path: Path) -> bool:
 def _path(path: Path, family: str | None) -> _Reading:
     if not _exists(path):
         raise UsageError(f"no such file or folder: {path}")
+    if family == EXERCISM:
+        return _exercism(path)
     if path.is_dir():
         if family:
             raise UsageError(f"{path} is a folder; expected the file in which {family} is published")
@@ -169,7 +181,11 @@ def _path(path: Path, family: str | None) -> _Reading:
 
 def _folder(path: Path) -> _Reading:
     reading = _Reading(path.resolve().name)
-    if is_task(path):
+    try:
+        whole = is_task(path)
+    except OSError as error:
+        raise UsageError(f"can't read {path}: {error.strerror or error}") from None
+    if whole:
         reading.add(shown(path), read_task(path, reading.problems))
         return reading
     about = read_pool_toml(path, reading.problems)
@@ -182,6 +198,17 @@ def _folder(path: Path) -> _Reading:
         )
     for folder in folders:
         reading.add(shown(folder), read_task(folder, reading.problems))
+    return reading
+
+
+def _exercism(path: Path) -> _Reading:
+    if not path.is_dir():
+        raise UsageError(
+            f"{path} is a file; expected the folder exercises/practice of Exercism's Python track"
+        )
+    reading = _Reading(EXERCISM)
+    for where, task in read_exercises(path, reading.problems):
+        reading.add(where, task)
     return reading
 
 
