@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+PREFIX = "ty-"
 UP_S = 60.0
 DOWN_S = 60.0
 _SBIN = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -82,6 +83,8 @@ class Engine:
         argv += ["--ip-masq=false", "--bridge=none", f"--storage-driver={driver}", "--log-level=warn"]
         argv += ["--exec-opt=native.cgroupdriver=cgroupfs", f"--config-file={self.folder}/none.json"]
         (self.folder / "none.json").write_text("{}")  # this machine's own configuration is not ours to use
+        if shutil.which("setpriv"):  # a run that is killed leaves no engine
+            argv = ["setpriv", "--pdeathsig", "TERM", *argv]
         log = self.folder / "log"
         with log.open("ab") as out:
             self.process = subprocess.Popen(
@@ -149,6 +152,15 @@ class Engine:
         return sorted((m for m in found if m.startswith(f"{self.folder}/")), reverse=True)
 
 
+def sweep() -> None:
+    """Take down what runs that were killed have left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        pid = left.name.removeprefix(PREFIX).partition("-")[0]
+        if why_not() is None and pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+            Engine(left / "engine").down()
+            shutil.rmtree(left, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Engine]:
     """An engine in this folder, or Unavailable."""
@@ -175,7 +187,8 @@ def engine_of_the_tests() -> Iterator[Engine | str]:
     if given:
         yield Engine(None, given)
         return
-    with tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True) as folder:
+    sweep()
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
         try:
             with running(Path(folder) / "engine") as engine:
                 yield engine

@@ -183,7 +183,7 @@ def test_an_image_that_was_removed_is_made_again(docker: Engine) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk_is_said(docker: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(prefix="ty-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"ty-{os.getpid()}-") as folder:
         small = Path(folder) / "engine"
         (small / "data").mkdir(parents=True)
         mounted = subprocess.run(
@@ -205,7 +205,10 @@ def test_a_full_disk_is_said(docker: Engine, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_engine_that_dies_and_comes_back(docker: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(prefix="ty-") as folder, running(Path(folder) / "engine") as engine:
+    with (
+        tempfile.TemporaryDirectory(prefix=f"ty-{os.getpid()}-") as folder,
+        running(Path(folder) / "engine") as engine,
+    ):
         monkeypatch.setenv("DOCKER_HOST", engine.host)
         wall = ContainerWall()
         cell = wall.open({}, CellLimits())
