@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from tiltyard.errors import Problem
 from tiltyard.pool.model import make_task, parse
 from tiltyard.pool.sources import NOT_WRITTEN, defined, names_in, third_party, tree_of
-from tiltyard.pool.suites import PRELUDE, Method, SuiteError, imports_for, methods_of
+from tiltyard.pool.suites import Method, SuiteError, imports_for, methods_of, prelude
 from tiltyard.task import MAIN, Files, Limits, Metadata, Task
 
 LIMITS = Limits(test_s=30.0, grade_s=300.0)
@@ -63,6 +63,7 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
         problems.append(Problem(at, "test", "no test method that is run", "a unittest suite"))
         return None
     used = names_in(tree_of(row.test) or ast.Module([], []))
+    packages = third_party(reference, row.test)
     return make_task(
         where,
         problems,
@@ -75,7 +76,7 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
         reference=Files({MAIN: reference}),
         visible=tuple(m.visible(_head(row, m)) for m in methods[:1]),
         hidden=tuple(m.hidden(_head(row, m)) for m in methods),
-        prelude=PRELUDE,
+        prelude=prelude(packages),
         entry=tuple(n for n in bound if n == row.class_name or n in used),
         reward="all",
         limits=LIMITS,
@@ -84,7 +85,7 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
             created="2023-08",
             license="MIT",
             tags=("classeval", "class"),
-            packages=third_party(reference, row.test),
+            packages=packages,
         ),
     )
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from tiltyard.errors import Problem, UsageError
 from tiltyard.pool.model import make_task, parse
 from tiltyard.pool.sources import third_party
-from tiltyard.pool.suites import PRELUDE, SuiteError, helper_modules, methods_of, modules_of
+from tiltyard.pool.suites import SuiteError, helper_modules, methods_of, modules_of, prelude
 from tiltyard.task import Files, Limits, Metadata, Task, Test, path_problem
 
 CONFIG = ".meta/config.json"
@@ -90,6 +90,7 @@ def read_exercise(folder: Path, problems: list[Problem]) -> Task | None:
     if reader.failed:
         return None
     solved = dict(zip(files.solution, examples, strict=True))
+    packages = _packages([*solved.values()], [*suites.values(), *helpers.values()], start, helpers)
     names = " and ".join(f"`{name}`" for name in files.solution)
     return make_task(
         str(folder),
@@ -102,7 +103,7 @@ def read_exercise(folder: Path, problems: list[Problem]) -> Task | None:
         main=files.solution[0],
         visible=visible,
         hidden=hidden,
-        prelude=PRELUDE,
+        prelude=prelude(packages),
         reward="all",
         limits=LIMITS,
         metadata=Metadata(
@@ -110,7 +111,7 @@ def read_exercise(folder: Path, problems: list[Problem]) -> Task | None:
             difficulty=_difficulty(folder),
             license="MIT",
             tags=("exercism",),
-            packages=_packages([*solved.values()], [*suites.values(), *helpers.values()], start, helpers),
+            packages=packages,
         ),
     )
 

@@ -12,12 +12,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tiltyard.pool.sources import module_text, names_in, tree_of
+from tiltyard.pool.sources import defined, module_text, names_in, tree_of
 from tiltyard.task import Test
 
-PRELUDE = module_text("unittest_one")
+_RUNNER = module_text("unittest_one")
+_NUMPY = """
+try:
+    import numpy as _numpy  # once an examination: each test's process would need half a second for it
+except ImportError:
+    pass
+"""
 _CASES = ("TestCase", "IsolatedAsyncioTestCase")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def prelude(packages: Iterable[str]) -> str:
+    """What the tests of a suite need before them, where solution or suite import ``packages``."""
+    return _RUNNER + (_NUMPY if "numpy" in packages else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +44,15 @@ class Method:
         return f"{self.case}::{self.name}"
 
     def hidden(self, head: str = "", prefix: str = "") -> Test:
-        """The test, to run after :data:`PRELUDE`. ``head`` is code before the suite, ``prefix`` stands before the id."""
+        """The test, to run after :func:`prelude`. ``head`` is code before the suite, ``prefix`` stands before the id."""
         run = f"_run_unittest({self.case}, {self.name!r}, globals())"
         return Test(f"{prefix}{self.id}", code=f"{head}{self.source}\n\n{run}\n")
 
     def visible(self, head: str = "", prefix: str = "") -> Test:
         """The test for a player, which needs no prelude."""
-        return Test(f"{prefix}{self.id}", code=f"{head}{self.source}\n\n{self.case}({self.name!r}).debug()\n")
+        steps = ["setUpModule()"] if "setUpModule" in defined(self.source) else []
+        steps += [f"{self.case}.setUpClass()", f"{self.case}({self.name!r}).debug()"]
+        return Test(f"{prefix}{self.id}", code="\n".join([f"{head}{self.source}\n", *steps, ""]))
 
 
 class SuiteError(ValueError):
