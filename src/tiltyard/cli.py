@@ -38,7 +38,9 @@ app = typer.Typer(
 PoolSpec = Annotated[
     str,
     typer.Argument(
-        metavar="POOL", help="`builtin`, `humaneval:FILE`, `mbpp:FILE`, a `.jsonl` file or a folder."
+        metavar="POOL",
+        help="`builtin`, a `.jsonl` file, a folder, `humaneval:FILE`, `humanevalfix:FILE`, `mbpp:FILE`, "
+        "`classeval:FILE` or `exercism:DIR`.",
     ),
 ]
 TaskId = Annotated[
