@@ -219,6 +219,10 @@ def cached(x): return x * 2
 def shape_of(x):
     return type(x).__name__
 
+def recursion_limit():
+    import sys
+    return sys.getrecursionlimit()
+
 def random_number():
     import random
     return random.random()
@@ -396,7 +400,7 @@ CASES = {
         assert same(collections.deque([1, 2], maxlen=2)).maxlen == 2
     """,
     "big data": "xs = list(range(200_000)); assert same(xs) is xs; ys = [[i] for i in range(2000)]; assert same(ys) == ys",
-    "deep data": "x = []\nfor _ in range(100): x = [x]\nassert same(x) == x",
+    "deep data": "x = []\nfor _ in range(280): x = [x]\nassert same(x) == x and recursion_limit() < 2000",
     "output is data to tests that ask": """
         import contextlib, io
         with contextlib.redirect_stdout(io.StringIO()) as out:

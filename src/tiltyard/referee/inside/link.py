@@ -7,12 +7,17 @@ Promises: a frame longer than the bound, a frame that is no JSON array, and an e
 from __future__ import annotations
 
 import array
+import functools
 import json
 import select
 import socket
 import struct
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+ROOM = 6000
+"""Frames: enough for what the codec lets through, and far from what the C stack bears."""
 
 _LENGTH = struct.Struct(">I")
 _decode = json.JSONDecoder().decode
@@ -31,6 +36,24 @@ class TooLarge(Exception):
     """The message is longer than the bound; nothing was sent."""
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def deep(function: _F) -> _F:
+    """Data may be nested deeper than a solution's own recursion limit has room for; its limit stays what it was."""
+
+    @functools.wraps(function)
+    def with_room(*args: Any, **kwargs: Any) -> Any:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, ROOM))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            sys.setrecursionlimit(before)
+
+    return with_room  # type: ignore[return-value]
+
+
 class Link:
     """One end of a conversation. ``bound`` is the largest frame, in bytes, that it sends or takes.
 
@@ -46,6 +69,7 @@ class Link:
         self._buffer = b""
         self._decode = json.JSONDecoder(parse_constant=constant).decode if constant else _decode
 
+    @deep
     def send(self, message: list[Any]) -> None:
         """Send one message. TooLarge: it was not sent and the conversation may go on."""
         data = _encode(message).encode("ascii")
@@ -56,6 +80,7 @@ class Link:
         except OSError as error:
             raise Closed(str(error)) from None
 
+    @deep
     def recv(self) -> list[Any]:
         """The next message."""
         (size,) = _LENGTH.unpack(self._take(_LENGTH.size, True))

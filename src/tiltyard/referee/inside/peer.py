@@ -15,33 +15,24 @@ import io
 import operator
 import sys
 import threading
-import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import guard, proxy
-from .codec import BUILTIN_NAMES, BUILTINS, Codec
-from .describe import describe, kind_of, parse
+from .codec import BUILTINS
+from .exchange import Exchange
 from .liberties import (
-    CATCH_ALL,
-    CATCH_ALLS,
     CAUGHT,
     CHANGED,
-    EMPTY_ARRAY,
-    NAN,
     REPLACED,
     Liberties,
-    is_nan,
     liberty,
 )
-from .link import Closed, Link, ProtocolError, TooLarge
+from .link import Closed, Link, ProtocolError, TooLarge, deep
 from .shared import Table
 from .signature import parameters
 
 MAX_NESTING = 40
-MAX_TEXT = 10_000
-_MIRRORED = ("namedtuple", "enum", "flag")
 
 
 class Escaped(BaseException):
@@ -77,28 +68,15 @@ class Peer:
         self.liberties = liberties or Liberties()
         self.escaped: tuple[str, str] | None = None
         self.table = Table(0 if strict else 1)
-        self.codec = Codec(self.table, self)
+        self.exchange = Exchange(self, self.table, resolve)
+        self.codec = self.exchange.codec
         self.output: Callable[[], Any] = lambda: 0
         self._resolve = resolve
         self._lock = threading.RLock()
         self._asked = 0
         self._answered = 0
         self._depth = 0
-        self._exports: dict[int, Any] = {}
-        self._export_numbers: dict[int, int] = {}
-        self._next = 1
-        self._proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self._wrapped: dict[int, tuple[Any, int]] = {}
-        self._released: list[int] = []
-        self._classes_out: dict[int, tuple[type, int]] = {}
-        self._classes_by_number: dict[int, type] = {}
-        self._classes_in: dict[int, type] = {}
         self._loop: Any = None
-        self._adopters: dict[str, Callable[[list[Any]], Any]] = {
-            "o": self._adopt_object, "m": self._adopt_mine, "M": self._adopt_method, "K": self._adopt_class,
-            "k": self._adopt_my_class, "nt": self._adopt_namedtuple, "e": self._adopt_enum, "X": self._adopt_exception,
-            "mod": self._adopt_module,
-        }  # fmt: skip
 
     # ------------------------------------------------------------------ asking
 
@@ -119,9 +97,9 @@ class Peer:
                 return self._ask(op, parts)
             except ProtocolError as error:
                 flag = "probed_examiner" if isinstance(error, guard.Refused) else "protocol_violation"
-                self._escape(f"the solution's side broke the protocol: {error}", flag)
+                self.escape(f"the solution's side broke the protocol: {error}", flag)
             except Closed:
-                self._escape("the solution's process ended", "")
+                self.escape("the solution's process ended", "")
             except (StopIteration, StopAsyncIteration) as stop:
                 if not self.strict or _may_stop(op, parts):
                     raise
@@ -129,7 +107,7 @@ class Peer:
                 raise RuntimeError(f"the solution raised {type(stop).__name__}") from stop
         raise AssertionError("unreachable")
 
-    def _escape(self, reason: str, flag: str) -> None:
+    def escape(self, reason: str, flag: str) -> None:
         self.escaped = (reason, flag)
         if flag:
             self.flags.add(flag)
@@ -140,14 +118,13 @@ class Peer:
             raise ProtocolError("a message that nobody asked for")
         self._asked += 1
         number = self._asked
-        released = [n for n in self._released if n not in self._proxies]
-        self._released.clear()
+        released = self.exchange.dropped()
         changes = self._changes()
-        mark = self._mark()
+        mark = self.exchange.mark()
         try:
             self.link.send(["q", number, changes, released, op, *self._encode_question(op, parts)])
         except (TooLarge, RecursionError, guard.Refused) as error:
-            self._roll_back(mark)
+            self.exchange.roll_back(mark)
             self._asked -= 1
             raise TypeError(f"this can't cross between the cells: {error or type(error).__name__}") from None
         while True:
@@ -161,6 +138,7 @@ class Peer:
             else:
                 raise ProtocolError("an answer to another question")
 
+    @deep
     def _encode_question(self, op: str, parts: tuple[Any, ...]) -> list[Any]:
         enc = self.codec.enc
         parts = tuple(self.liberties.by_value(parts))
@@ -173,6 +151,7 @@ class Peer:
         plain = 1 if op in ("g", "s", "D", "x") else 0
         return [target, *rest[:plain], *(enc(p) for p in rest[plain:])]
 
+    @deep
     def _take_answer(self, message: list[Any]) -> Any:
         kind, _, changes, forgotten, output, item = message
         self._fill(changes)
@@ -195,7 +174,7 @@ class Peer:
     def _dec_raised(self, item: Any) -> BaseException:
         if type(item) is list and len(item) == 2 and item[0] == "!":
             name = item[1] if type(item[1]) is str and item[1].isidentifier() else "an exit"
-            self._escape(
+            self.escape(
                 f"raised {name[:60]}" if name in BUILTINS else "raised what would steer a test runner",
                 "steering_exception",
             )
@@ -203,7 +182,7 @@ class Peer:
         if not isinstance(value, BaseException):
             raise ProtocolError("something raised that is no exception")
         if self.strict and (not isinstance(value, Exception) or type(value).__name__ in guard.STEERING_NAMES):
-            self._escape("raised what would steer a test runner", "steering_exception")
+            self.escape("raised what would steer a test runner", "steering_exception")
         return value
 
     def _show(self, output: Any) -> None:
@@ -262,12 +241,7 @@ class Peer:
 
     def _answer(self, message: list[Any]) -> tuple[list[Any], bool]:
         """Do what is asked. Returns a one-item list with the value or the exception, and whether it is the latter."""
-        self._fill(message[2])
-        for released in message[3]:
-            if (value := self._exports.pop(released, None)) is not None:
-                self._export_numbers.pop(id(value), None)
-        act = self._decode_question(message[4], message[5:])
-        self.codec.settle()
+        act = self._take_question(message)
         try:
             return [act()], False
         except Escaped:
@@ -276,14 +250,27 @@ class Peer:
             raise
         except BaseException as error:
             if self.strict and isinstance(error, AssertionError) and not self.liberties.take(CAUGHT):
-                self._escape("assertion failed", "")
+                self.escape("assertion failed", "")
             return [error], True
 
+    @deep
+    def _take_question(self, message: list[Any]) -> Callable[[], Any]:
+        self._fill(message[2])
+        self.exchange.release(message[3])
+        act = self._decode_question(message[4], message[5:])
+        self.codec.settle()
+        return act
+
+    @deep
     def _reply(self, number: int, roots: list[Any], failed: bool, before: set[int] | None) -> None:
         changes = self._changes()
-        mark = self._mark()
+        mark = self.exchange.mark()
         try:
-            item = self._enc_raised(roots[0]) if failed else self.codec.enc(self.liberties.by_value(roots[0]))
+            item = (
+                self.exchange.raised(roots[0])
+                if failed
+                else self.codec.enc(self.liberties.by_value(roots[0]))
+            )
             forgotten = self._forget(roots, before)
             self.link.send(["e" if failed else "a", number, changes, forgotten, self.output(), item])
             return
@@ -291,20 +278,10 @@ class Peer:
             raise
         except Exception as error:
             # too large, too deep, or a hash that raises: an answer all the same, with nothing half-sent remembered
-            self._roll_back(mark)
+            self.exchange.roll_back(mark)
             kind = "OverflowError" if isinstance(error, (TooLarge, RecursionError)) else "TypeError"
             item = ["X", ["T", kind], [f"the answer can't cross: {type(error).__name__}"], None, 0, 0]
         self.link.send(["e", number, changes, [], self.output(), item])
-
-    def _mark(self) -> tuple[set[int], int]:
-        return set(self.table.numbers()), len(self._classes_out)
-
-    def _roll_back(self, mark: tuple[set[int], int]) -> None:
-        """Forget the numbers given since ``mark``: the message with them was never sent."""
-        self.table.forget([n for n in self.table.numbers() if n not in mark[0]])
-        for key, (_, number) in list(self._classes_out.items()):
-            if number > mark[1]:
-                del self._classes_out[key], self._classes_by_number[number]
 
     def _forget(self, roots: list[Any], before: set[int] | None) -> list[int]:
         if before is not None:
@@ -389,7 +366,13 @@ class Peer:
     def _special(self, target: Any, name: str, args: list[Any]) -> Any:
         if name in _OPERATORS:
             return _OPERATORS[name](target, *args)
-        return getattr(type(target), name)(target, *args)
+        # as Python does: found on the class, bound to the object (a MagicMock has descriptors that tell these apart)
+        for cls in type(target).__mro__:
+            if name in vars(cls):
+                found = vars(cls)[name]
+                bind = getattr(type(found), "__get__", None)
+                return (bind(found, target, type(target)) if bind else found)(*args)
+        raise AttributeError(name)
 
     def _await(self, awaitable: Any) -> Any:
         import asyncio
@@ -410,351 +393,9 @@ class Peer:
         finally:
             asyncio._set_running_loop(running)
 
-    # ------------------------------------------------------------------ objects out
-
-    def export(self, value: Any, as_key: bool) -> list[Any] | None:
-        """The item for what does not cross as data (``codec.Objects``)."""
-        if isinstance(value, types.TracebackType):
-            return None  # __exit__ gets one; nobody needs the frames of the other side
-        if isinstance(value, proxy.Proxy) and value._tiltyard_peer is self:
-            return ["m", value._tiltyard_number]
-        if type(value) is proxy.MethodStub:
-            return ["M", proxy.address(value._tiltyard_target)[1], value._tiltyard_name]
-        if isinstance(value, type):
-            return self._export_class(value)
-        if id(value) in self._wrapped and self._wrapped[id(value)][0] is value:
-            return ["m", self._wrapped[id(value)][1]]
-        if isinstance(value, RemoteModule):
-            return ["mod", value.__name__]
-        if self.strict:
-            guard.may_export(value)
-        if isinstance(value, BaseException):
-            return self._enc_exception(value, 0)
-        kind = kind_of(type(value))
-        if kind in _MIRRORED:
-            return self._enc_mirrored(value, kind)
-        item: list[Any] = ["o", self._number(value), self._class_reference(type(value))]
-        own_hash: Any = type(value).__hash__
-        if as_key and own_hash is not object.__hash__:
-            item.append(hash(value))
-        return item
-
-    def _number(self, value: Any) -> int:
-        number = self._export_numbers.get(id(value))
-        if number is None:
-            number = self._next
-            self._next += 1
-            self._export_numbers[id(value)] = number
-            self._exports[number] = value
-        return number
-
-    def _enc_mirrored(self, value: Any, kind: str) -> list[Any]:
-        mine = type(value).__dict__.get("_tiltyard_class")
-        reference: Any = (
-            ["k", mine[1]] if mine is not None and mine[0] is self else self._class_reference(type(value))
-        )
-        if kind == "namedtuple":
-            return ["nt", reference, [self.codec.enc(v, True) for v in tuple(value)]]
-        name = value._name_ if value._name_ in type(value).__members__ else None
-        return ["e", reference, name, self.codec.enc(value._value_)]
-
-    def _export_class(self, value: type) -> list[Any]:
-        mine = value.__dict__.get("_tiltyard_class")
-        if mine is not None and mine[0] is self:
-            return ["k", mine[1]]
-        if value is type or value is object:
-            return ["T", value.__name__] if value is object else self._refuse_type()
-        return ["K", self._class_reference(value)]
-
-    def _refuse_type(self) -> list[Any]:
-        raise guard.Refused("the class of all classes")
-
-    def _class_reference(self, cls: type) -> Any:
-        """Its number, with a description the first time."""
-        known = self._classes_out.get(id(cls))
-        if known is not None:
-            return known[1]
-        number = len(self._classes_out) + 1
-        self._classes_out[id(cls)] = (cls, number)
-        self._classes_by_number[number] = cls
-        bases = [self._base_reference(b) for b in cls.__bases__ if b is not object]
-        return [number, *describe(cls, tuple(b for b in bases if b is not None), self.codec.enc).as_list()]
-
-    def _base_reference(self, base: type) -> Any:
-        if id(base) in BUILTIN_NAMES:
-            return ["T", BUILTIN_NAMES[id(base)]]
-        if (
-            issubclass(base, BaseException)
-            and guard.standard_exception(base.__module__, base.__qualname__) is base
-        ):
-            return ["Z", base.__module__, base.__qualname__]
-        mine = base.__dict__.get("_tiltyard_class")
-        if mine is not None and mine[0] is self:
-            return ["k", mine[1]]
-        if base.__module__.partition(".")[0] in sys.stdlib_module_names:
-            return None
-        return self._class_reference(base)
-
-    # ------------------------------------------------------------------ objects in
-
-    def adopt(self, item: list[Any]) -> Any:
-        """The value for an item that is no plain data (``codec.Objects``)."""
-        adopter = self._adopters.get(item[0])
-        if adopter is None:
-            raise ProtocolError("an item with an unknown tag")
-        return adopter(item)
-
-    def arrived(self, value: Any) -> Any:
-        """The value, which came from the other side, if it may (``codec.Objects``)."""
-        name = ""
-        if isinstance(value, type):
-            name = CATCH_ALL if value in CATCH_ALLS else ""
-        elif is_nan(value):
-            name = NAN
-        elif getattr(value, "size", 1) == 0:
-            name = EMPTY_ARRAY
-        if name and self.strict and not self.liberties.take(name):
-            self._escape(f"answered with {name}", "")
-        return value
-
     def constant(self, name: str) -> float:
         """What stands for a number in JSON (``link.Link``)."""
-        return float(self.arrived(float(name)))
-
-    def _adopt_object(self, item: list[Any]) -> Any:
-        number = item[1]
-        if type(number) is not int or number < 1:
-            raise ProtocolError("an object without a number")
-        cls = self._class(item[2])
-        known = self._proxies.get(number)
-        if known is not None:
-            return known
-        known_hash = item[3] if len(item) > 3 else None
-        if known_hash is not None and type(known_hash) is not int:
-            raise ProtocolError("a hash that is no number")
-        value = _WRAPPERS[cls](self, number) if cls in _WRAPPERS else proxy.new(cls, self, number, known_hash)
-        self._proxies[number] = value
-        if cls in _WRAPPERS:
-            self._wrapped[id(value)] = (value, number)
-        weakref.finalize(value, self._released.append, number).atexit = False
-        return value
-
-    def _adopt_mine(self, item: list[Any]) -> Any:
-        if type(item[1]) is not int:
-            raise ProtocolError("an object without a number")
-        return self._exports[item[1]]
-
-    def _adopt_method(self, item: list[Any]) -> Any:
-        target = self.codec.dec(item[1])
-        if self.strict:
-            guard.may_get(target, item[2])
-        return getattr(target, item[2])
-
-    def _adopt_class(self, item: list[Any]) -> type:
-        return self._class(item[1])
-
-    def _adopt_my_class(self, item: list[Any]) -> type:
-        if type(item[1]) is not int:
-            raise ProtocolError("a class without a number")
-        return self._classes_by_number[item[1]]
-
-    def _adopt_module(self, item: list[Any]) -> Any:
-        if self._resolve is None or type(item[1]) is not str:
-            raise ProtocolError("a module that is not known")
-        return self._resolve(item[1], "")
-
-    def _class(self, reference: Any) -> type:
-        if type(reference) is int:
-            return self._classes_in[reference]
-        if type(reference) is list and reference and reference[0] == "k":
-            return self._adopt_my_class(reference)
-        if (
-            type(reference) is not list
-            or type(reference[0]) is not int
-            or reference[0] in self._classes_in
-            or len(self._classes_in) > 5000
-        ):
-            raise ProtocolError("a class without a number")
-        number = reference[0]
-        d = parse(reference[1:])
-        bases = tuple(b for b in map(self._base, d.bases) if b is not None)
-        values = [d.values[0], d.values[1], [self.codec.dec(v) for v in d.values[2]]] if d.values else []
-        made = _WRAPPED_KINDS.get(d.kind) or proxy.make_class(self, number, d, bases, values)
-        self._classes_in[number] = made
-        return made
-
-    def _base(self, reference: Any) -> type | None:
-        if type(reference) is list and reference and reference[0] == "T":
-            found = BUILTINS.get(reference[1])
-        elif type(reference) is list and reference and reference[0] == "Z":
-            found = guard.standard_exception(reference[1], reference[2])
-        else:
-            found = self._class(reference)
-        return found if isinstance(found, type) else None
-
-    def _adopt_namedtuple(self, item: list[Any]) -> Any:
-        cls = self._class(item[1])
-        values = self.codec._dec_items(item[2])
-        if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
-            raise ProtocolError("a namedtuple of a class that is none")
-        return cls._make(values)  # type: ignore[attr-defined]
-
-    def _adopt_enum(self, item: list[Any]) -> Any:
-        cls = self._class(item[1])
-        value = self.codec.dec(item[3])
-        if item[2] is not None:
-            return cls.__members__[item[2]]  # type: ignore[attr-defined]
-        return cls(value)
-
-    # ------------------------------------------------------------------ exceptions
-
-    def _enc_raised(self, error: BaseException) -> list[Any]:
-        if not isinstance(error, Exception) or type(error).__name__ in guard.STEERING_NAMES:
-            return ["!", type(error).__name__]
-        return self._enc_exception(error, 0)
-
-    def _enc_exception(self, error: BaseException, depth: int) -> list[Any]:
-        number = error.__dict__.get("_tiltyard_number") if hasattr(error, "__dict__") else None
-        mine = type(error).__dict__.get("_tiltyard_class")
-        if number is not None and mine is not None and mine[0] is self:
-            return ["m", number]
-        text, reference, own = None, self._exception_class(type(error)), 0
-        if not (type(reference) is list and reference[0] in ("T", "Z")):
-            own = 0 if mine is not None and mine[0] is self else self._number(error)
-            text = _text(error)
-        args = [self._enc_or_none(self.codec.enc, a) for a in tuple(error.args)[:50]]
-        cause = error.__cause__ if depth < 3 else None
-        cause_item = (
-            self._enc_or_none(self._enc_exception, cause, depth + 1) if isinstance(cause, Exception) else 0
-        )
-        return ["X", reference, args, text if type(text) is str else None, own, cause_item or 0]
-
-    def _enc_or_none(self, encode: Callable[..., Any], *args: Any) -> Any:
-        mark = self._mark()
-        try:
-            return encode(*args)
-        except Exception:
-            self._roll_back(mark)
-            return None
-
-    def _exception_class(self, cls: type) -> Any:
-        mine = cls.__dict__.get("_tiltyard_class")
-        if mine is not None and mine[0] is self:
-            return ["k", mine[1]]
-        reference = self._base_reference(cls)
-        return self._class_reference(cls) if reference is None else reference
-
-    def _adopt_exception(self, item: list[Any]) -> BaseException:
-        _, reference, args, text, number, cause = item
-        cls = self._base(reference)
-        if (
-            cls is None
-            or not issubclass(cls, BaseException)
-            or (self.strict and not issubclass(cls, Exception))
-        ):
-            raise ProtocolError("an exception of a class that is none")
-        values = [self.codec.dec(a) for a in args]
-        try:
-            error = cls(*values)
-        except Exception:
-            error = cls.__new__(cls)
-            error.args = tuple(values)
-        if number:
-            known = self._proxies.get(number)
-            if known is not None:
-                return known  # type: ignore[no-any-return]
-            if type(number) is not int:
-                raise ProtocolError("an exception without a number")
-            error.__dict__["_tiltyard_number"] = number
-            self._proxies[number] = error
-        if type(text) is str and "_tiltyard_class" in type(error).__dict__:
-            error.__dict__["_tiltyard_text"] = text
-        if cause:
-            error.__cause__ = self.codec.dec(cause)
-        return error
-
-
-class RemoteModule(types.ModuleType):
-    """A module of the solution, as the tests import it."""
-
-    def __init__(self, name: str, peer: Peer) -> None:
-        super().__init__(name)
-        self.__dict__["_tiltyard_peer"] = peer
-        self.__dict__["__path__"] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("__file__", "__all__", "__wrapped__"):
-            raise AttributeError(name)
-        try:
-            return self.__dict__["_tiltyard_peer"].ask("g", ["mod", self.__name__], name)
-        except AttributeError:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("__") or isinstance(value, RemoteModule):
-            super().__setattr__(name, value)
-        else:
-            self.__dict__["_tiltyard_peer"].ask("s", ["mod", self.__name__], name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self.__dict__["_tiltyard_peer"].ask("D", ["mod", self.__name__], name)
-
-
-def _generator(peer: Peer, number: int) -> Any:
-    """A generator here that is one over there, step by step."""
-
-    def run() -> Any:
-        sent: Any = None
-        thrown: BaseException | None = None
-        target = ["m", number]
-        while True:
-            try:
-                if thrown is not None:
-                    value = peer.ask("M", target, "throw", (thrown,), {})
-                elif sent is None:
-                    value = peer.ask("x", target, "__next__")
-                else:
-                    value = peer.ask("M", target, "send", (sent,), {})
-            except StopIteration as stop:
-                return stop.value
-            sent, thrown = None, None
-            try:
-                sent = yield value
-            except GeneratorExit:
-                if peer.escaped is None:
-                    peer.ask("M", target, "close", (), {})
-                raise
-            except Exception as error:
-                thrown = error
-
-    return run()
-
-
-def _coroutine(peer: Peer, number: int) -> Any:
-    async def run() -> Any:
-        return peer.ask("w", ["m", number])
-
-    return run()
-
-
-def _asyncgen(peer: Peer, number: int) -> Any:
-    async def run() -> Any:
-        while True:
-            try:
-                value = peer.ask("w", ["m", number], "__anext__")
-            except StopAsyncIteration:
-                return
-            yield value
-
-    return run()
-
-
-_WRAPPED_KINDS: dict[str, type] = {
-    "generator": types.GeneratorType, "coroutine": types.CoroutineType, "asyncgen": types.AsyncGeneratorType,
-}  # fmt: skip
-_WRAPPERS: dict[type, Callable[[Peer, int], Any]] = {
-    types.GeneratorType: _generator, types.CoroutineType: _coroutine, types.AsyncGeneratorType: _asyncgen,
-}  # fmt: skip
+        return float(self.exchange.arrived(float(name)))
 
 
 def _may_stop(op: str, parts: tuple[Any, ...]) -> bool:
@@ -766,13 +407,6 @@ def _may_stop(op: str, parts: tuple[Any, ...]) -> bool:
 
 async def _wrap(awaitable: Any) -> Any:
     return await awaitable
-
-
-def _text(error: BaseException) -> str | None:
-    try:
-        return str(error)[:MAX_TEXT]
-    except Exception:
-        return None
 
 
 def _read_input() -> str:
