@@ -32,6 +32,8 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# an editable install is not compiled, and every fork server would compile what runs inside cells again
+	$(BIN)/python -m compileall -q src/tiltyard -x builtin
 	@touch $@
 
 # The lock holds names, versions and hashes, and no address.
