@@ -58,3 +58,13 @@ def test_an_examiner_with_another_interpreter_compiles_the_source_itself(
     monkeypatch.setattr(calls, "MAGIC", "00000000")
     task = make_task("def f(x): return x", ["assert f(1) == 1", "assert f(1) == 2"], prelude="import math")
     assert Referee(wall).grade(task, task.reference).reward == 0.5
+
+
+def test_the_rehearsal_leaves_nothing_behind() -> None:
+    import sys
+
+    from tiltyard.referee.inside.rehearsal import warm_up
+
+    before = (sys.stdout, sys.stdin, list(sys.meta_path), sys.getrecursionlimit())
+    warm_up()
+    assert (sys.stdout, sys.stdin, list(sys.meta_path), sys.getrecursionlimit()) == before

@@ -136,7 +136,8 @@ def _load(folders: Sequence[str], preload: Sequence[str], must: Sequence[str]) -
             name, dot, suffix = entry.partition(".")
             if dot and suffix == "py" and name.isidentifier() and name != "__init__":
                 try:
-                    importlib.import_module(f"{__package__}.{name}")
+                    module = importlib.import_module(f"{__package__}.{name}")
+                    getattr(module, "warm_up", lambda: None)()
                 except Exception:
                     pass  # whoever asks for that program is told; cells that don't are as good as ever
 

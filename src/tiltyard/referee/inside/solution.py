@@ -122,6 +122,7 @@ def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Print
     """One child a descriptor. The next one is forked ahead and waits for its descriptor itself; when it has taken it,
     the one before it is killed with all that is left in its process group."""
     _warm(module)
+    peer = _prepare(module, bound, printed, errors)
     gc.collect()
     gc.freeze()
     before = 0
@@ -136,7 +137,7 @@ def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Print
                 os.write(writer, b"t")
                 os.close(writer)
                 sock.close()
-                _serve(fd, module, bound, printed, errors)
+                _serve(fd, peer)
             os._exit(0)
         os.close(writer)
         taken = os.read(reader, 1)
@@ -168,10 +169,10 @@ def _reap() -> None:
         pass
 
 
-def _serve(fd: int, module: Any, bound: int, printed: Printed, errors: Printed) -> None:
-    peer = Peer(
-        Link(socket.socket(fileno=fd), bound), strict=False, resolve=lambda m, n: _resolve(module, m, n)
-    )
+def _prepare(module: Any, bound: int, printed: Printed, errors: Printed) -> Peer:
+    """The conversation of every fork, made once; all that a fork adds is its own socket."""
+    nowhere, _ = socket.socketpair()
+    peer = Peer(Link(nowhere, bound), strict=False, resolve=lambda m, n: _resolve(module, m, n))
 
     def output() -> Any:
         texts = [printed.take(), errors.take()]
@@ -181,6 +182,11 @@ def _serve(fd: int, module: Any, bound: int, printed: Printed, errors: Printed) 
     printed.take()
     errors.take()
     sys.stdin = Asked(peer)
+    return peer
+
+
+def _serve(fd: int, peer: Peer) -> None:
+    peer.link.sock = socket.socket(fileno=fd)
     _settle_random()
     try:
         peer.serve_forever()
