@@ -109,6 +109,11 @@ def test_help_and_version_import_nothing_heavy():
         (["show", "POOL", "adds"], "did you mean 'add'"),
         (["validate", "POOL", "--repeats", "100000"], "repeats"),
         (["validate", "POOL", "--state", "POOL"], "no state file"),
+        (["validate", "POOL", "--fit", "/nowhere/fit"], "can't be written"),
+        (["validate", "POOL", "--fit", "/"], "is a folder"),
+        (["play", "POOL", "add", "--store", "POOL"], "not a tiltyard store"),
+        (["run", "POOL", "--store", "nosuchdb://x/y"], "nosuchdb://x/y is no database"),
+        (["replay", "/nowhere"], "there is no store"),
         (["replay", "/nowhere", "e-1"], "there is no store"),
     ],
 )
@@ -145,6 +150,27 @@ def test_a_reader_that_goes_away_is_no_error(pool):
     assert closed.stdout is not None
     closed.stdout.close()
     assert b"Traceback" not in closed.communicate()[1] and closed.returncode == 141
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_closed_streams_are_no_error_and_never_the_store(closed, pool, tmp_path):
+    store = tmp_path / "s.sqlite"
+    command = f"exec {sys.executable} -m tiltyard run {pool} --json --store {store} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert ">&-" in closed.split() or json.loads(done.stdout)["mean_reward"] == 1.0
+    with Store(store, readonly=True) as opened:
+        assert opened.count() == 3
+    command = f"exec {sys.executable} -m tiltyard play {pool} add {closed} </dev/null"
+    assert (
+        subprocess.run(["sh", "-c", command], capture_output=True, timeout=300, check=False).returncode == 1
+    )
+
+
+def test_a_result_that_can_not_be_written_is_said(pool):
+    command = f"exec {sys.executable} -m tiltyard tasks {pool} >/dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2 and "No space left" in done.stderr and "Traceback" not in done.stderr
 
 
 # -- run -----------------------------------------------------------------------------------------------------------
@@ -213,6 +239,20 @@ def test_run_store_replay_and_the_replay_player(pool, tmp_path):
     assert result["same"] is True and result["digest"]["recorded"] == result["digest"]["again"]
     summary = json.loads(tiltyard("run", pool, "--player", f"replay:{store}#{record.id}", "--json")[1])
     assert summary["tasks"] == {"plus": {"episodes": 1, "mean_reward": 1.0, "void": 0}}
+
+
+def test_replay_without_an_episode_lists_them(pool, tmp_path):
+    store = f"sqlite:///{tmp_path}/s.sqlite"  # a URL stays one
+    _, _, err = tiltyard("run", pool, "--player", "noop", "--store", store)
+    assert f"tiltyard replay {store} lists its episodes" in err and (tmp_path / "s.sqlite").is_file()
+    code, out, _ = tiltyard("replay", store)
+    lines = out.splitlines()
+    assert code == 0 and [line.split()[-1] for line in lines] == ["add", "plus", "sum1"]
+    listed = json.loads(tiltyard("replay", store, "--json")[1])
+    assert [(one["id"], one["player"], one["reward"], one["steps"]) for one in listed] == [
+        (line.split()[0], "noop", 0.0, 1) for line in lines
+    ]
+    assert tiltyard("replay", store, listed[1]["id"])[0] == 0
 
 
 def test_replay_names_the_difference_and_exits_with_1(pool, tmp_path):
@@ -394,6 +434,13 @@ def test_play_and_score_less(pool):
 def test_leaving_a_game(pool, script):
     code, out, err = tiltyard("play", pool, "add", input=script)
     assert code == 1 and out == "" and "nothing was handed in" in err and "Traceback" not in err
+
+
+def test_a_played_game_is_stored_and_its_id_told(pool, tmp_path):
+    store = tmp_path / "s.sqlite"
+    _, _, err = tiltyard("play", pool, "add", "--store", store, input="submit\n")
+    with Store(store) as opened:
+        assert f"stored as {next(opened.episodes()).id} in {store}" in err
 
 
 def test_play_with_an_editor_on_a_terminal(pool, tmp_path):

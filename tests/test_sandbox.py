@@ -123,6 +123,8 @@ def test_the_path_of_the_folder_is_told_as_it_is(tmp_path: Path) -> None:
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cmd"):
         run([], str(tmp_path))
+    with pytest.raises(UsageError, match="cmd"):
+        run("true", str(tmp_path))
     with pytest.raises(UsageError, match="no/such"):
         run(["true"], str(tmp_path / "no/such"))
     result = run(["no-such-command"], str(tmp_path))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -86,8 +88,8 @@ def run(
     seed: Seed = 0,
     wall: WallName = "auto",
     reward: Reward = None,
-    store: Annotated[
-        Path | None,
+    store: Annotated[  # not a Path, which would make sqlite:/ of sqlite:///
+        str | None,
         typer.Option("--store", metavar="PATH", help="Keep every episode in this store (SQLite)."),
     ] = None,
     task: Globs = None,
@@ -134,7 +136,7 @@ def run(
     for reason, count in list(summary.voids.items())[:5]:
         _say(f"void {count}x: {reason}")
     if store is not None:
-        _say(f"stored as run {summary.run} in {store}")
+        _say(f"stored as run {summary.run} in {store}; tiltyard replay {store} lists its episodes")
     if code == 0 and summary.results and summary.total.void == len(summary.results):
         code = 1
     raise typer.Exit(code)
@@ -210,6 +212,8 @@ def validate(
     from tiltyard.rollout.bar import Bar
     from tiltyard.workers import Interrupted
 
+    if fit is not None:
+        _writable(fit)
     _announce(wall)
     code = 0
     try:
@@ -307,6 +311,7 @@ def play(
     from tiltyard.rollout.runs import spec_of
 
     chosen = _pool(pool, None, None, None)
+    chosen[task]  # an id that is not there is said before anything else
     _announce(wall)
     try:
         record = play_as_person(chosen, task, seed, wall, _reward(reward), spec_of(pool), store)
@@ -317,14 +322,17 @@ def play(
         _json(record.as_dict())
     else:
         _print(_ending(record))
+    if store is not None:
+        _say(f"stored as {record.id} in {store}")
 
 
 @app.command()
 def replay(
     store: Annotated[str, typer.Argument(metavar="STORE", help="A store that `run --store` wrote.")],
     episode: Annotated[
-        str, typer.Argument(metavar="EPISODE", help="An episode's id, or the beginning of one.")
-    ],
+        str | None,
+        typer.Argument(metavar="EPISODE", help="An episode's id, or the beginning of one; none: list them."),
+    ] = None,
     pool: Annotated[
         str | None, typer.Option("--pool", metavar="POOL", help="The pool, where the record's own has moved.")
     ] = None,
@@ -337,6 +345,9 @@ def replay(
     """
     from tiltyard import rollout
 
+    if episode is None:
+        _list_episodes(store, as_json)
+        return
     result = rollout.replay(store, episode, pool=pool, wall=wall)
     if as_json:
         _json(result.as_json())
@@ -535,9 +546,12 @@ def _reward(rule: str | None) -> Any:
 
 def _announce(name: str) -> None:
     """Name the wall in use and what it does not protect from, before anything runs behind it."""
-    from tiltyard.cells import make_wall
+    from tiltyard.cells import WALLS, make_wall, probe_wall
 
     wall = make_wall(name)
+    if name == "auto" and wall.name == WALLS[-1]:
+        for better in WALLS[:-1]:
+            _say(f"no {better} wall: {probe_wall(better)}")
     try:
         _say(f"wall: {wall.name}" + ("; it does not protect from:" if wall.weaknesses else ""))
         for weakness in wall.weaknesses:
@@ -559,10 +573,10 @@ def _print(thing: Any) -> None:
         _out(thing + "\n")
         return
     # where stdout is no terminal, a width that was made up must not fold or cut a task's id
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
-    with console.capture() as captured:
-        console.print(thing)
-    _out(captured.get())
+    terminal = sys.stdout.isatty()
+    console = Console(file=StringIO(), force_terminal=terminal, width=None if terminal else 10_000)
+    console.print(thing)
+    _out(console.file.getvalue())  # type: ignore[attr-defined]
 
 
 def _out(text: str) -> None:
@@ -573,10 +587,15 @@ def _out(text: str) -> None:
         # who read our output has gone, which is no error; nor may the interpreter stumble over it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise SystemExit(141) from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise UsageError(f"the result can't be written to stdout: {error.strerror}") from None
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    with suppress(OSError):  # what is said on the way is never worth a run
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def _table(*columns: str) -> Any:
@@ -640,6 +659,31 @@ def _show_validation(report: ValidationReport) -> None:
     _say(f"{len(report.tasks)} tasks in {report.seconds:.1f} s, {report.resumed} of them known from before")
 
 
+def _list_episodes(where: str, as_json: bool) -> None:
+    from tiltyard.records import Store
+
+    with Store(where, readonly=True) as store:
+        facts = (
+            {
+                "id": record.id,
+                "run": record.run,
+                "task": record.task,
+                "player": record.player,
+                "steps": len(record.steps),
+                "reward": record.reward,
+                "void": record.void,
+                "digest": record.digest,
+            }
+            for record in store.episodes()
+        )
+        if as_json:
+            _json(list(facts))
+            return
+        for one in facts:  # a line at a time: a store may hold millions
+            reward = "void" if one["void"] is not None else f"{one['reward']:.3f}"
+            _out(f"{one['id']}  {reward:>5}  {one['steps']:>3} steps  {one['player']:<9}  {one['task']}\n")
+
+
 def _described(facts: dict[str, Any]) -> str:
     """A task for people to read."""
     meta = facts["metadata"]
@@ -676,6 +720,14 @@ def _ending(record: Any) -> str:
     return "\n".join([head, *failed])
 
 
+def _writable(path: Path) -> None:
+    """A list that can't be written is found before the hours that it takes to make it."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; expected the name of a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{path} can't be written; check that its folder is there, and the permissions")
+
+
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
@@ -692,8 +744,24 @@ def _fail(error: TiltyardError) -> NoReturn:
     raise SystemExit(2)
 
 
+def _open_streams() -> None:
+    """Without this, a store would be opened as file 1 or 2 where those were closed, and be written over by messages."""
+    for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            while (new := os.open(os.devnull, os.O_RDWR)) < fd:
+                pass
+            if new != fd:
+                os.dup2(new, fd)
+                os.close(new)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
+
+
 def main() -> None:
     """The entry point of ``tiltyard`` and ``python -m tiltyard``."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an ASCII locale must not turn a message into a traceback
             stream.reconfigure(errors="backslashreplace")

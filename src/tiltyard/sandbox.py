@@ -39,7 +39,7 @@ def run(
     that are no UTF-8 are replaced), the last 4,000 characters of each. May be called from any thread.
     Raises UsageError for a ``cwd`` that is no folder or an empty ``cmd``; ArenaError if no process can be had.
     """
-    if not cmd or not all(isinstance(word, str) for word in cmd):
+    if not cmd or isinstance(cmd, str) or not all(isinstance(word, str) for word in cmd):
         raise UsageError(f"found cmd={cmd!r}; expected a list of texts like ['python', 'solution.py']")
     if not Path(cwd).is_dir():
         raise UsageError(f"found cwd={cwd!r}, which is no folder; expected one that exists")

@@ -24,7 +24,7 @@ from conformance import CHECKS, LONG, Check, eventually, py, said, still_works
 from test_lock import table
 
 import tiltyard
-from tiltyard.cells import Cell, CellLimits, CellLost, ProcessWall, Run, RunResult
+from tiltyard.cells import Cell, CellLimits, CellLost, ProcessWall, Run, RunResult, namespace
 from tiltyard.cells.inside import cgroup
 from tiltyard.cells.namespace import NamespaceWall, probe
 
@@ -1108,3 +1108,22 @@ def test_an_ordinary_user_has_the_same_walls(tmp_path: Path) -> None:
     assert kill in (0, errno.EPERM) and not var and home_files == 0 and caps == 1
     assert got["again"] == [3, "alive\n"] and got["last"] == "1\n"
     assert any("memory" in w for w in got["weak"]) or cgroup.find()[0]
+
+
+def test_one_accident_does_not_decide_that_there_is_no_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a worker whose first server was killed made all of a run's episodes void, for the failure was kept
+    really, accidents = namespace._try, ["the other side is gone"]
+    monkeypatch.setattr(namespace, "_probed", {})
+    monkeypatch.setattr(namespace, "_try", lambda: accidents.pop() if accidents else really())
+    assert probe() is None
+    assert not accidents
+    accidents += ["gone", "gone"]
+    assert probe() is None and len(accidents) == 2, "where it works, it is tried once"
+    monkeypatch.setattr(namespace, "_probed", {})
+    assert probe() == "gone"
+    accidents += ["gone"]
+    assert probe() == "gone" and len(accidents) == 1, "a machine that can't have it is not asked all the time"
+    monkeypatch.setattr(namespace, "_FAILED_S", 0.0)
+    monkeypatch.setattr(namespace, "_probed", {})
+    accidents += ["gone"]
+    assert probe() == "gone" and probe() is None

@@ -258,6 +258,45 @@ def test_a_file_that_may_not_be_written(tmp_path):
         Store(path)
 
 
+FULL_AT_ONCE = """
+import resource, signal, sys
+from tiltyard.errors import ArenaError
+from tiltyard.records import Store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    Store(sys.argv[1])
+except ArenaError as error:
+    sys.stdout.write(str(error))
+"""
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_AT_ONCE, tmp_path / "s.sqlite"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "s.sqlite" in done.stdout and "full or failed" in done.stdout and done.returncode == 0, done
+
+
+def test_a_store_in_a_folder_that_may_not_be_written_can_be_read(tmp_path):
+    path = tmp_path / "kept" / "s.sqlite"
+    path.parent.mkdir()
+    with Store(path) as store:
+        id = store.add(RECORD)
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    try:
+        if os.access(path.parent, os.W_OK):
+            pytest.skip("root may write any folder")
+        with Store(path, readonly=True) as store:
+            assert store.episode(id).task == RECORD.task
+    finally:
+        path.parent.chmod(0o755)
+
+
 FULL = """
 import resource, signal, sys
 from dataclasses import replace

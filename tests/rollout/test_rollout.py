@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tiltyard import cells
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import load
 from tiltyard.records import Store
@@ -349,6 +350,22 @@ def test_a_run_that_is_killed_loses_the_episodes_in_flight_at_most(tmp_path):
         records = list(store.episodes())
     assert len(records) >= 3 and all(record.steps and record.reward == 0.0 for record in records)
     wait_for(lambda: not any(runs(int(path.name)) for path in pids.iterdir()))
+
+
+def test_no_episode_is_played_behind_a_weaker_wall_than_was_announced(monkeypatch):
+    # the announced wall fails later on, in a worker: that is a void, and no reason to take the next one
+    if cells.probe_wall("namespace") is not None:
+        pytest.skip("there is only one wall here")
+    asked = []
+
+    def probe(name):
+        asked.append(name)
+        return None if name == "process" or len(asked) <= 2 else "an accident"
+
+    monkeypatch.setattr(cells, "probe_wall", probe)
+    summary = run(POOL[:2], "reference", workers=0)
+    assert summary.wall == "namespace" and summary.total.void == 2
+    assert "namespace wall can't be had here: an accident" in str(summary.voids)
 
 
 def test_stopping_from_another_thread_is_not_needed_to_run_in_one():

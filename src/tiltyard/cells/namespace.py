@@ -457,19 +457,23 @@ def _holding(wall: NamespaceWall, bury: Callable[[], None]) -> Callable[[], None
 
 # ---------------------------------------------------------------- can it be had here?
 
-_probed: dict[int, str | None] = {}
+_FAILED_S = 10.0
+_probed: dict[int, tuple[str | None, float]] = {}
 _probed_lock = threading.Lock()
 
 
 def probe() -> str | None:
     """None if this wall works here, or the reason in plain words: a cell is opened, and something is run in it. Asked
-    once in a process."""
+    once in a process where it works; a failure is tried again at once, for one accident (a process killed for memory)
+    is no property of the machine, and again after ``_FAILED_S``."""
     with _probed_lock:
         me = os.getpid()
-        if me not in _probed:
+        reason, until = _probed.get(me, ("", 0.0))
+        if reason is not None and time.monotonic() >= until:
             _probed.clear()
-            _probed[me] = _try()
-        return _probed[me]
+            reason = _try() and _try()
+            _probed[me] = reason, time.monotonic() + _FAILED_S
+        return reason
 
 
 def _try() -> str | None:

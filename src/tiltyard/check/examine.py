@@ -81,7 +81,7 @@ def validate(
             found |= {id: report for id, report in old.items() if report is not None}
             resumed = sum(report is not None for report in old.values())
         jobs = [task for task in chosen if task.id not in found]
-        make = partial(_Bench, wall, repeats, reward)
+        make = partial(_Bench, wall_name, repeats, reward)
         interrupted_by = _all(jobs, make, workers, repeats, found, kept, progress)
     finally:
         if kept is not None:

@@ -47,7 +47,9 @@ def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
     :class:`UsageError` if the file can't be read at all.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():  # a pipe that nobody writes to never ends, nor does a device
+        if (
+            not stat.S_ISREG(path.stat().st_mode) and not path.is_dir()
+        ):  # a pipe that nobody writes to never ends, nor does a device
             raise UsageError(
                 f"can't read {path}: found a device, a pipe or a socket; expected a regular file"
             )

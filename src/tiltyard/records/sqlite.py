@@ -7,6 +7,7 @@ committed (a power cut may lose the last commits, never the file).
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ def engine_for(path: Path, *, create: bool, readonly: bool) -> Engine:
     """An engine on this file. Raises UsageError if it can't be what was asked for."""
     _check_file(path, create=create)
     if readonly:
-        url = URL.create("sqlite", database=f"file:{_quoted(path)}", query={"mode": "ro", "uri": "true"})
+        query = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if _at_rest(path) else {})
+        url = URL.create("sqlite", database=f"file:{_quoted(path)}", query=query)
     else:
         url = URL.create("sqlite", database=str(path))
     engine = create_engine(url, connect_args={"timeout": BUSY_S, "check_same_thread": False})
@@ -56,6 +58,10 @@ def use_wal(engine: Engine) -> None:
         cursor = raw.cursor()
         cursor.execute("PRAGMA journal_mode = WAL")
         cursor.close()
+    except (
+        sqlite3.Error
+    ) as error:  # a full disk, which SQLAlchemy would wrap, were this not its raw connection
+        raise DBAPIError("PRAGMA journal_mode = WAL", None, error) from error
     finally:
         raw.close()
 
@@ -87,6 +93,12 @@ def explain(error: DBAPIError, path: Path, doing: str) -> TiltyardError:
 
 def _quoted(path: Path) -> str:
     return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _at_rest(path: Path) -> bool:
+    """Whether SQLite would refuse to read: a store with a write-ahead log wants to make its index beside it, which can't
+    be done in a folder that may not be written. Without a log nobody is writing, and the file alone is the whole."""
+    return not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
 
 
 def _check_file(path: Path, *, create: bool) -> None:

@@ -192,9 +192,12 @@ def play_as_person(
 ) -> EpisodeRecord:
     """One episode of a person on one task; its record, stored where ``store`` is given. Raises Left."""
     person = person if person is not None else Person()
+    if store is not None:
+        Store(store).close()  # one that can't be used is found before the game, not after it
     settings = {"reward": reward} if reward else {}
     probe = make_wall(wall)
-    stage = Stage(pool, person, wall, reward, person.name, probe.name, pool_spec, None, "", settings)
+    wall = probe.name
+    stage = Stage(pool, person, wall, reward, person.name, wall, pool_spec, None, "", settings)
     probe.close()
     slot = Slot(0, pool[task].id, 0, 0, seed)
     blank = stage.blank(slot, "it did not begin")

@@ -69,7 +69,7 @@ def run(
     stage = Stage(
         chosen,
         player,
-        wall,
+        wall_name,  # not "auto": a worker must not take a weaker wall than the one that was announced
         reward,
         name,
         wall_name,
