@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -26,7 +27,15 @@ from tiltyard.cells.client import KeeperCell, socket_pair
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
 from tiltyard.cells.process import PATH, interpreter
-from tiltyard.cells.programs import PACKAGE, ROOT, Interpreter, inside_folders, package_lines
+from tiltyard.cells.programs import (
+    PACKAGE,
+    ROOT,
+    Interpreter,
+    all_compiled,
+    inside_folders,
+    package_lines,
+    uncached_lines,
+)
 from tiltyard.cells.protocol import CellLimits, Run
 from tiltyard.errors import ArenaError
 
@@ -374,10 +383,12 @@ class _Server:
 
 def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
     *start, _, _ = key.interpreter.argv()
-    lines = f"{package_lines()}; from {PACKAGE}.warden import main; main()"
+    lines = [package_lines(), f"from {PACKAGE}.warden import main; main()"]
+    if not (all_compiled() and key.interpreter.path == os.path.realpath(sys.executable)):
+        lines.insert(1, uncached_lines())
     try:
         process = subprocess.Popen(
-            [*start, "-c", lines, f"{fd:06}"],
+            [*start, "-c", "; ".join(lines), f"{fd:06}"],
             stdin=subprocess.PIPE,  # pipes, as runs have: what an interpreter notes about its streams stays true
             bufsize=0,
             stdout=subprocess.PIPE,

@@ -7,9 +7,11 @@ anything, so this room needs to know nothing of the rooms above. In a cell the f
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 PACKAGE = "_tiltyard"
@@ -32,6 +34,32 @@ def package_lines(folders: Sequence[str] | None = None) -> str:
     """Python that makes the package ``_tiltyard``, in one line."""
     paths = list(inside_folders() if folders is None else folders)
     return f"import sys; p = type(sys)({PACKAGE!r}); p.__path__ = {paths!r}; sys.modules[{PACKAGE!r}] = p"
+
+
+def uncached_lines() -> str:
+    """Python, in one line, after which inside modules are compiled from their source and no bytecode file is read."""
+    loader = "type('L', (m.SourceFileLoader,), {'get_code': lambda s, n: s.source_to_code(s.get_data(s.path), s.path)})"
+    finders = "sys.path_importer_cache.update({f: m.FileFinder(f, (L, ['.py'])) for f in p.__path__})"
+    return f"import importlib.machinery as m; L = {loader}; {finders}"
+
+
+@cache
+def all_compiled() -> bool:
+    """Whether there is a valid bytecode file for every inside module, for an interpreter of this one's version.
+
+    Where only some are compiled, the memory of two fork servers, and so addresses and the order of sets of objects in
+    their cells, was seen to differ: it is all of them or none."""
+    for folder in inside_folders():
+        for source in Path(folder).glob("*.py"):
+            try:
+                head = Path(cache_from_source(str(source))).read_bytes()[:16]
+                facts = source.stat()
+            except OSError:
+                return False
+            stamp = (int(facts.st_mtime) & 0xFFFFFFFF, facts.st_size & 0xFFFFFFFF)
+            if head[:4] != MAGIC_NUMBER or struct.unpack("<III", head[4:]) != (0, *stamp):
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
