@@ -258,7 +258,9 @@ class Cores:
         pass
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not bind processes to cores")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="this system does not bind processes to cores"
+)
 def test_a_worker_stays_on_one_core_and_the_cores_are_shared_evenly():
     ours = sorted(os.sched_getaffinity(0))
     found = dict(r.value for r in work(list(range(40)), Cores, workers=2 * len(ours)))

@@ -43,7 +43,10 @@ def test_lists_hold_dicts_and_tasks_and_single_ones_are_pools_too(lesson: dict[s
         ("humaneval:/no/such/file", "no such file or folder: /no/such/file"),
         ("no/such/folder", "no such file or folder: no/such/folder"),
         ("rows.jsonl", "no such file or folder: rows.jsonl"),
-        ("xyzzy", "'xyzzy' names no pool, .*'builtin', 'humaneval:FILE', .*'mbpp:FILE', .*'exercism:DIR', a .jsonl file"),
+        (
+            "xyzzy",
+            "'xyzzy' names no pool, .*'builtin', 'humaneval:FILE', .*'mbpp:FILE', .*'exercism:DIR', a .jsonl file",
+        ),
         ("", "names no pool"),
         ("x" * 5000, "names no pool"),
         ("humaneval:" + "x" * 5000, "no such file or folder"),
