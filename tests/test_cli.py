@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tiltyard.cli import app, main
 from tiltyard.records import Store
 
-COMMANDS = ["run", "validate", "tasks", "show", "play", "replay", "doctor", "version"]
+COMMANDS = ["run", "demo", "validate", "tasks", "show", "play", "replay", "bench", "doctor", "gc", "version"]
 
 
 def lesson(id, ref="return a + b", stub="raise NotImplementedError"):
@@ -463,3 +463,19 @@ def test_play_with_an_editor_on_a_terminal(pool, tmp_path):
     out, _ = process.communicate(timeout=120)
     os.close(ours)
     assert out == "reward 1.000: 3 of 3 hidden tests pass\n"
+
+
+def test_demo_compares_the_three_players(pool):
+    code, out, _ = tiltyard("demo", pool, "--workers", "1", "--json")
+    found = json.loads(out)
+    assert (code, found["as_expected"]) == (0, True)
+    assert [(r["player"], r["mean_reward"]) for r in found["runs"]][::2] == [
+        ("noop", 0.0),
+        ("reference", 1.0),
+    ]
+
+
+def test_gc_without_an_engine_says_so():
+    code, out, err = tiltyard("gc", "--engine", "dockr")
+    assert (code, out) == (2, "")
+    assert "docker" in err and "Traceback" not in err

@@ -490,6 +490,27 @@ def doctor(as_json: Json = False) -> None:
 
 
 @app.command()
+def gc(
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="docker|podman", help="Default: the one that is there.")
+    ] = None,
+    images: Annotated[bool, typer.Option("--images", help="Our images too, but for the newest.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove what the container wall's dead owners left in the engine. Nothing of a living owner is touched.
+
+    Example: `tiltyard gc --images`
+    """
+    from tiltyard.cells.collect import collect
+
+    gone = collect(engine, images=images)
+    if as_json:
+        _json({"removed": gone})
+    else:
+        _print("\n".join([*(f"removed {what}" for what in gone), f"{len(gone)} removed"]))
+
+
+@app.command()
 def version(as_json: Json = False) -> None:
     """Print the versions of tiltyard and of Python, and the platform.
 
