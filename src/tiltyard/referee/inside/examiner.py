@@ -52,7 +52,7 @@ def main(fds: list[int]) -> None:
     link = Link(solution, 4096)
     failed = None
     try:
-        link.send([main_path, bound])
+        link.send([main_path, bound, len(tests)])
     except Closed:
         failed = f"{GONE} while loading"
     compiled_here = magic == importlib.util.MAGIC_NUMBER.hex()

@@ -1,6 +1,6 @@
 """The program in the solution's cell: loads the solution once, then forks a fresh copy of it for every test.
 
-Descriptor 3 is the link to the examiner. First message in: ``{"main", "bound", "load"}`` as an array; first message
+Descriptor 3 is the link to the examiner. First message in: ``[main path, bound, number of tests]``; first message
 out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this process
 answers on it (see ``peer``). Everything here is at the mercy of the solution's code: the examiner believes nothing.
 """
@@ -80,7 +80,7 @@ def main(fds: list[int]) -> None:
     """Serve until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
     sock = socket.socket(fileno=fds[0])
     link = Link(sock, 1 << 20)
-    main_path, bound = link.recv()[:2]
+    main_path, bound, tests = link.recv()[:3]
     printed, errors = Printed(), Printed()
     sys.stdout, sys.stderr = printed, errors
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
@@ -93,7 +93,7 @@ def main(fds: list[int]) -> None:
         module, answer = None, ["failed", type(error).__name__]
     link.send(answer)
     if module is not None:
-        _fork_for_tests(sock, module, bound, printed, errors)
+        _fork_for_tests(sock, tests, module, bound, printed, errors)
 
 
 def load(path: str) -> Any:
@@ -118,7 +118,9 @@ def _settle_random() -> None:
         numpy.random.seed(0)
 
 
-def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Printed, errors: Printed) -> None:
+def _fork_for_tests(
+    sock: socket.socket, tests: int, module: Any, bound: int, printed: Printed, errors: Printed
+) -> None:
     """One child a descriptor. The next one is forked ahead and waits for its descriptor itself; when it has taken it,
     the one before it is killed with all that is left in its process group."""
     _warm(module)
@@ -126,7 +128,7 @@ def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Print
     gc.collect()
     gc.freeze()
     before = 0
-    while True:
+    for _ in range(tests):
         reader, writer = os.pipe()
         child = fork.fork()
         if child == 0:
@@ -149,6 +151,9 @@ def _fork_for_tests(sock: socket.socket, module: Any, bound: int, printed: Print
             return
         before = child
         _reap()
+    sock.recv(1)  # the last one may take its time; with this process it would lose its parent
+    if before:
+        fork.end(before)
 
 
 def _warm(module: Any) -> None:
