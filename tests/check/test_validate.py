@@ -89,7 +89,7 @@ def test_a_task_that_wavers():
     coin = "import os\ndef f():\n    return os.urandom(1)[0] & 1\n"
     outcome, reason = found(task("coin", coin, *["assert f() == 1"] * 12), repeats=3)["coin"]
     assert outcome == "unfit"
-    assert reason.startswith("verdicts differ between repeats of the reference: hidden/1")
+    assert reason.startswith("verdicts differ between repeats of the reference: hidden/")
 
 
 def test_the_order_of_a_set():
