@@ -984,8 +984,9 @@ def a_memory_bomb_of_many_processes_ends(g: Ground) -> None:
     while True: x.append(os.urandom(1 << 20)); time.sleep(0.005) if len(x) < 100 else time.sleep(1000)
     """
     begin = time.monotonic()
-    py(cell, code, wall_s=LONG)
-    assert time.monotonic() - begin < LONG
+    # the kernel may end some of them and leave one that sleeps: then the time limit ends it
+    py(cell, code, wall_s=20.0)
+    assert time.monotonic() - begin < 20.0 + LONG
     still_works(cell)
 
 

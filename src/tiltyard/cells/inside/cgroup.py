@@ -297,6 +297,9 @@ def _memory_knobs(fd: int, name: str, version: int) -> list[int]:
 # ---------------------------------------------------------------- what a killed arena left
 
 
+JUST_MADE_S = 1.0
+
+
 def sweep(places: Iterable[Place]) -> int:
     """Remove the homes whose makers are dead; how many. Never raises."""
     removed = 0
@@ -317,7 +320,7 @@ def _abandoned(path: str) -> bool:
     except OSError:
         return False
     try:
-        if time.time() - os.fstat(fd).st_mtime < 5.0:
+        if time.time() - os.fstat(fd).st_mtime < JUST_MADE_S:
             return False  # just made: its maker has not locked it yet
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
