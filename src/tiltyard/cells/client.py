@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tiltyard.cells.inside import wire
 from tiltyard.cells.programs import has_program
@@ -312,6 +312,31 @@ class KeeperCell:
     def close(self) -> None:
         if os.getpid() == self._owner:
             self._end()
+
+
+_AnyKeeperCell = TypeVar("_AnyKeeperCell", bound=KeeperCell)
+
+
+def filled(cell: _AnyKeeperCell, files: Mapping[str, bytes]) -> _AnyKeeperCell:
+    """The new cell with these files in its workspace; where they can't be put there, it is closed."""
+    try:
+        cell.put(files)
+    except BaseException:
+        cell.close()
+        raise
+    return cell
+
+
+def close_all(cells: weakref.WeakSet[Any]) -> None:
+    """Close what is still open of a wall's cells, without a lock: one could be left held in a forked child."""
+    while True:
+        try:
+            still_open = list(cells)
+            break
+        except RuntimeError:  # another thread opened one meanwhile
+            continue
+    for cell in still_open:
+        cell.close()
 
 
 class Program:

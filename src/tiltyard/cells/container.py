@@ -24,7 +24,7 @@ from typing import Any
 
 from tiltyard.cells import image as images
 from tiltyard.cells import reach
-from tiltyard.cells.client import KeeperCell
+from tiltyard.cells.client import KeeperCell, close_all, filled
 from tiltyard.cells.container_box import make_box
 from tiltyard.cells.container_modes import ExecCell, HeldCell, RunCell
 from tiltyard.cells.engine import About, Box, Engine, EngineError, connect
@@ -139,22 +139,10 @@ class ContainerWall:
         env = self.environment(reached.ready)
         kind = ExecCell if self.mode == "exec" else HeldCell
         cell = kind(reached, self, box, limits=limits, env=env)
-        try:
-            cell.put(files)
-        except BaseException:
-            cell.close()
-            raise
-        return cell
+        return filled(cell, files)
 
     def close(self) -> None:
-        while True:
-            try:
-                cells = list(self._cells)
-                break
-            except RuntimeError:  # another thread opened one meanwhile
-                continue
-        for cell in cells:
-            cell.close()
+        close_all(self._cells)
 
     # ---------------------------------------------------------------------------------- for cells of the wall
 

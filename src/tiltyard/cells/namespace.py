@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tiltyard.cells.client import KeeperCell, socket_pair
+from tiltyard.cells.client import KeeperCell, filled, socket_pair
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
 from tiltyard.cells.process import PATH, interpreter
@@ -99,12 +99,7 @@ class NamespaceWall:
         cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
         with self._lock:
             self._cells.add(cell)
-        try:
-            cell.put(files)
-        except BaseException:
-            cell.close()
-            raise
-        return cell
+        return filled(cell, files)
 
     def _bring_up(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
         try:

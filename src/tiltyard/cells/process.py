@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from tiltyard.cells.client import KeeperCell, socket_pair
+from tiltyard.cells.client import KeeperCell, close_all, filled, socket_pair
 from tiltyard.cells.inside import procs, tree, wire
 from tiltyard.cells.programs import Interpreter
 from tiltyard.cells.protocol import CellLimits
@@ -72,24 +72,10 @@ class ProcessWall:
             wall=self.name,
         )
         self._cells.add(cell)
-        try:
-            cell.put(files)
-        except BaseException:
-            cell.close()
-            raise
-        return cell
+        return filled(cell, files)
 
     def close(self) -> None:
-        while True:
-            try:
-                cells = list(self._cells)
-                break
-            except (
-                RuntimeError
-            ):  # another thread opened one meanwhile; a lock could be left held in a forked child
-                continue
-        for cell in cells:
-            cell.close()
+        close_all(self._cells)
 
 
 def interpreter(python: str | None) -> Interpreter:

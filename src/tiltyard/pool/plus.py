@@ -19,7 +19,6 @@ from tiltyard.task import Limits, Test
 
 CHUNK = 50
 """Inputs of one test at most."""
-BASE_TIME_S = 20.0
 TIME_S = 60.0
 """Wall-clock of one such test. EvalPlus gives each input the greater of 1 s and 4 times the reference's time; there are
 references that need 5 s for a chunk."""

@@ -110,27 +110,7 @@ SPECIAL = frozenset(
     ]
 )
 COMPARISONS = frozenset(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
-ABCS = [
-    "Sequence",
-    "MutableSequence",
-    "Mapping",
-    "MutableMapping",
-    "Set",
-    "MutableSet",
-    "Iterator",
-    "Iterable",
-    "Collection",
-    "Container",
-    "Sized",
-    "Hashable",
-    "Callable",
-    "Reversible",
-    "Generator",
-    "Awaitable",
-    "AsyncIterator",
-    "AsyncIterable",
-]
-_NOMINAL = ("Sequence", "MutableSequence", "Mapping", "MutableMapping", "Set", "MutableSet")
+ABCS = ("Sequence", "MutableSequence", "Mapping", "MutableMapping", "Set", "MutableSet")
 KINDS = (
     "object",
     "function",
@@ -322,7 +302,7 @@ def describe(cls: type, bases: tuple[Any, ...], encode: Any) -> Description:
         properties = frozenset(n for n in properties if _is_own(cls, n))
     elif dataclasses.is_dataclass(cls):
         fields = tuple(f.name for f in dataclasses.fields(cls) if f.name.isidentifier())
-    abcs = tuple(n for n in _NOMINAL if issubclass(cls, getattr(collections.abc, n)))
+    abcs = tuple(n for n in ABCS if issubclass(cls, getattr(collections.abc, n)))
     unhashable = getattr(cls, "__hash__", None) is None
     return Description(
         cls.__qualname__.rpartition(".")[2],
