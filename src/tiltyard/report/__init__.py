@@ -1,0 +1,1 @@
+"""What the records of a store teach about its players and its pool."""
