@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 LETTER_S = 60.0
+_CONTROL = 3
 _NAMESPACES = lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWNET
 
 
 def main() -> None:
     """argv: the descriptor of the socket. Never returns."""
-    fd = int(sys.argv[1])
-    _same_addresses(fd)
-    control = socket.socket(fileno=fd)
+    _same_number(int(sys.argv[1]))
+    _same_addresses()
+    control = socket.socket(fileno=_CONTROL)
     control.set_inheritable(False)
     wish = json.loads(control.recv(1 << 16) or b"{}")
     if not wish:
@@ -69,7 +70,15 @@ def main() -> None:
     os._exit(status)
 
 
-def _same_addresses(kept: int) -> None:
+def _same_number(fd: int) -> None:
+    """The socket gets the first free number, and all later descriptors theirs: which ones are in use says how many
+    steps it takes to close the others, and that shapes memory, too."""
+    if fd != _CONTROL:
+        os.dup2(fd, _CONTROL)
+        os.close(fd)
+
+
+def _same_addresses() -> None:
     """Start again without address space randomisation: addresses, and what is ordered by them, are then the same in
     every run. Where that is not allowed, they are the same among the runs of one server only."""
     try:
@@ -77,8 +86,8 @@ def _same_addresses(kept: int) -> None:
             return
     except OSError:
         return
-    os.set_inheritable(kept, True)
-    os.execv(sys.executable, sys.orig_argv)
+    os.set_inheritable(_CONTROL, True)
+    os.execv(sys.executable, [*sys.orig_argv[:-1], f"{_CONTROL:06}"])
 
 
 def _pidfd_of_owner(pid: int) -> int:
