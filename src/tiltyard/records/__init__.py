@@ -7,8 +7,10 @@ Never: reads a task or a pool, runs anything, or keeps a reward that is not a fi
 
 from tiltyard.records.model import (
     EpisodeRecord,
+    MessageRecord,
     RunRecord,
     StepRecord,
+    Usage,
     run_digest,
     versions,
 )
@@ -16,9 +18,11 @@ from tiltyard.records.store import Store
 
 __all__ = [
     "EpisodeRecord",
+    "MessageRecord",
     "RunRecord",
     "StepRecord",
     "Store",
+    "Usage",
     "run_digest",
     "versions",
 ]

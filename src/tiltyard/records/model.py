@@ -2,7 +2,7 @@
 
 A record holds enough to play its episode again byte for byte: the task's digest, the seeds, every action in canonical
 JSON. ``EpisodeRecord.digest`` covers exactly what must be equal then, and so never a time, a wall's name, a worker, an
-id or a path.
+id, a path, a model's words beside its actions, or what they cost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class StepRecord:
     """One step: what was asked (canonical JSON), what came back, and whether that ended the episode.
 
     ``reward`` is None where the environment gave NaN (void). ``truncated_by`` names the cap ("steps", "tokens",
-    "time"; "" if none). ``invalid`` says that the action could not be done, a player's mistake.
+    "time"; "" if none). ``invalid`` says that the action could not be done, a player's mistake. ``seconds`` is the
+    wall-clock that the environment took for it; 0.0 where it was not measured.
     """
 
     action: str
@@ -50,9 +51,67 @@ class StepRecord:
     truncated: bool = False
     truncated_by: str = ""
     invalid: bool = False
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", finite(self.reward))
+
+
+REPLAYED = ("action", "observation", "reward", "terminated", "truncated", "truncated_by", "invalid")
+"""The fields of a step that must be equal on replay."""
+ROLES = ("system", "user", "assistant", "tool", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model was sent and wrote, in tokens as its server counts them, and what that cost.
+
+    ``input_tokens`` counts all of the input; ``cache_read_tokens`` and ``cache_write_tokens`` are parts of it.
+    ``cost_usd`` is None where no price is known.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+
+    @classmethod
+    def total(cls, parts: Iterable[Usage]) -> Usage:
+        """The sum; its cost is None if that of any part is unknown, or if there is none."""
+        found = list(parts)
+        costs = [part.cost_usd for part in found if part.cost_usd is not None]
+        return cls(
+            sum(part.input_tokens for part in found),
+            sum(part.output_tokens for part in found),
+            sum(part.cache_read_tokens for part in found),
+            sum(part.cache_write_tokens for part in found),
+            math.fsum(costs) if costs and len(costs) == len(found) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRecord:
+    """One message of an episode that a model played. A ``note`` is the arena's own, which the model never saw.
+
+    An ``assistant`` message is one turn: ``text``, ``reasoning``, and ``calls``, a mapping each with ``id``, ``name``,
+    ``arguments`` (as the model gave them) and ``step`` (the index of the step that it became; None if it was not
+    carried out). ``stop_reason`` is the server's word; ``seconds`` how long the answer took, with ``retries`` tries
+    that failed and the waiting between them; ``usage`` what it took. A ``tool`` message answers ``call_id`` with the
+    observation of ``step``; a ``user`` message that is an observation names its step too. ``at`` is UTC, ISO format.
+    """
+
+    role: str
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    call_id: str = ""
+    step: int | None = None
+    stop_reason: str = ""
+    seconds: float = 0.0
+    retries: int = 0
+    usage: Usage = Usage()
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +123,9 @@ class EpisodeRecord:
     plan, ``attempt`` counts the attempts at one draw of a task from 0. ``observation`` is the first one, from reset.
     ``reward`` is in [0, 1], or None and ``void`` says why. ``verdict`` is ``Verdict.as_dict()``, or None where the
     episode ended without one. ``started`` is UTC in ISO format; ``seconds`` wall-clock. ``id`` and ``run`` are given
-    by the store.
+    by the store. Where a model played: ``model`` is its name, ``messages`` the transcript, ``usage`` what all turns
+    took, and ``ended_by`` why the player came to its end ("submit", or what it was submitted for: "stop", "turns",
+    "tokens", "context", "refusal"); the replay needs none of them.
     """
 
     task: str
@@ -92,6 +153,10 @@ class EpisodeRecord:
     seconds: float = 0.0
     id: str = ""
     run: str = ""
+    model: str = ""
+    ended_by: str = ""
+    usage: Usage = Usage()
+    messages: tuple[MessageRecord, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", finite(self.reward))
@@ -111,6 +176,11 @@ class EpisodeRecord:
         return self.steps[-1].truncated_by if self.steps else ""
 
     @property
+    def turns(self) -> int:
+        """How often a model was asked."""
+        return sum(message.role == "assistant" for message in self.messages)
+
+    @property
     def actions(self) -> list[Any]:
         """The actions that were played, as Python objects."""
         return [json.loads(step.action) for step in self.steps]
@@ -128,7 +198,7 @@ class EpisodeRecord:
             "seeds": [self.run_seed, self.seed],
             "settings": dict(self.settings),
             "observation": self.observation,
-            "steps": [asdict(step) for step in self.steps],
+            "steps": [{name: getattr(step, name) for name in REPLAYED} for step in self.steps],
             "reward": self.reward,
             "void": self.void is not None,
             "verdict": verdict,
@@ -148,6 +218,11 @@ class EpisodeRecord:
         fields = {key: value for key, value in data.items() if key != "digest"}
         fields["steps"] = tuple(StepRecord(**step) for step in fields.get("steps", ()))
         fields["flags"] = tuple(fields.get("flags", ()))
+        fields["usage"] = Usage(**fields.get("usage", {}))
+        fields["messages"] = tuple(
+            MessageRecord(**{**message, "calls": tuple(message["calls"]), "usage": Usage(**message["usage"])})
+            for message in fields.get("messages", ())
+        )
         return cls(**fields)
 
 

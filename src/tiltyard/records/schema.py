@@ -25,7 +25,10 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    inspect,
+    text,
 )
+from sqlalchemy.schema import CreateColumn
 
 ESCAPED = "\x01json:"
 
@@ -70,6 +73,13 @@ def _hard(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def _usage() -> list[Column[Any]]:
+    """The columns of a :class:`tiltyard.records.Usage`."""
+    tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    counts = [Column(name, BigInteger, nullable=False, server_default=text("0")) for name in tokens]
+    return [*counts, Column("cost_usd", Float, nullable=True)]
 
 
 metadata = MetaData()
@@ -126,6 +136,10 @@ episodes = Table(
     Column("started", String(40), nullable=False),
     Column("seconds", Float, nullable=False),
     Column("digest", String(64), nullable=False),
+    Column("model", ExactText, nullable=False, server_default=""),
+    Column("ended_by", String(32), nullable=False, server_default=""),
+    Column("turns", Integer, nullable=False, server_default=text("0")),
+    *_usage(),
     Index("episodes_by_run", "run", "number"),
     Index("episodes_by_task", "task"),
 )
@@ -142,6 +156,25 @@ steps = Table(
     Column("truncated", Boolean, nullable=False),
     Column("truncated_by", ExactText, nullable=False),
     Column("invalid", Boolean, nullable=False),
+    Column("seconds", Float, nullable=False, server_default=text("0")),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("episode", String(32), ForeignKey("episodes.id", ondelete="CASCADE"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("role", String(16), nullable=False),
+    Column("text", ExactText, nullable=False),
+    Column("reasoning", ExactText, nullable=False),
+    Column("calls", Json, nullable=False),
+    Column("call_id", ExactText, nullable=False),
+    Column("step", Integer, nullable=True),
+    Column("stop_reason", ExactText, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("at", String(40), nullable=False),
+    *_usage(),
 )
 
 
@@ -150,7 +183,23 @@ def _first(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+def _transcripts(connection: Connection) -> None:
+    """Version 2: what a model said, what it took and cost; how long each step took."""
+    messages.create(connection, checkfirst=True)
+    for table in (episodes, steps):
+        _add_missing(connection, table)
+
+
+def _add_missing(connection: Connection, table: Table) -> None:
+    """Add the columns that an older table lacks. A new store has them: ``_first`` makes the tables as they are now."""
+    have = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    for column in table.columns:
+        if column.name not in have:
+            definition = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _transcripts)
 """``MIGRATIONS[n]`` takes a store from version n to version n + 1."""
 
 VERSION = len(MIGRATIONS)

@@ -11,20 +11,20 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Select, Table, create_engine, func, inspect, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, create_engine, func, inspect, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tiltyard import __version__
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.records import schema, sqlite
-from tiltyard.records.model import MAX_SEED, EpisodeRecord, RunRecord, StepRecord
+from tiltyard.records.model import MAX_SEED, EpisodeRecord, MessageRecord, RunRecord, StepRecord, Usage
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letter that can be taken for a digit."""
@@ -54,6 +54,8 @@ class Store:
     ) -> None:
         text = os.fspath(path_or_url)
         self.readonly = readonly
+        self._older = False
+        """An older store that is only read: what it lacks is filled in, and nothing is changed."""
         self._pid = os.getpid()
         self._lock = threading.Lock()
         text = text.removeprefix("sqlite:///")
@@ -85,10 +87,8 @@ class Store:
                     f"{schema.VERSION}); upgrade tiltyard"
                 )
             if self.readonly:
-                raise UsageError(
-                    f"{self.where} is a store of an older tiltyard (version {version}) and was opened for reading "
-                    "only; open it once for writing"
-                )
+                self._older = True
+                return
             if self._path is not None:
                 sqlite.use_wal(self._engine)
             self._migrate()
@@ -165,12 +165,16 @@ class Store:
         """Keep an episode, whole, in one transaction; returns its id (a new one, whatever ``record.id`` is)."""
         _check_seed(record.seed)
         row = _episode_row(record)
-        step_rows = [_step_row(n, step) for n, step in enumerate(record.steps)]
+        parts = (
+            (schema.steps, [_step_row(n, step) for n, step in enumerate(record.steps)]),
+            (schema.messages, [_message_row(n, message) for n, message in enumerate(record.messages)]),
+        )
 
         def insert(connection: Connection, new: str) -> None:
             connection.execute(schema.episodes.insert().values({**row, "id": new}))
-            if step_rows:
-                connection.execute(schema.steps.insert(), [{**step, "episode": new} for step in step_rows])
+            for table, rows in parts:
+                if rows:
+                    connection.execute(table.insert(), [{**values, "episode": new} for values in rows])
 
         return self._insert("e", insert)
 
@@ -211,7 +215,7 @@ class Store:
             ids = list(connection.execute(wanted).scalars())
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]
-            found = {record.id: record for record in self._load(select(table).where(table.c.id.in_(page)))}
+            found = {record.id: record for record in self._load(table.c.id.in_(page))}
             yield from (found[id] for id in page if id in found)
 
     def episode(self, id: str) -> EpisodeRecord:
@@ -221,7 +225,7 @@ class Store:
         wanted = id if id.startswith("e-") else f"e-{id}"
         if not id or not all(c in ALPHABET for c in wanted[2:]):
             raise UsageError(f"{id!r} is no episode's id; one looks like e-4m2k0vx7ta")
-        found = self._load(select(table).where(table.c.id.startswith(wanted)).order_by(table.c.id).limit(4))
+        found = self._load(table.c.id.startswith(wanted), at_most=4)
         if len(found) == 1 or (found and found[0].id == wanted):
             return found[0]
         if found:
@@ -239,15 +243,24 @@ class Store:
         with self._errors("reading it"), self._read() as connection:
             return int(connection.execute(wanted).scalar_one())
 
-    def _load(self, wanted: Select[Any]) -> list[EpisodeRecord]:
-        table = schema.steps
+    def _load(self, which: ColumnElement[bool], *, at_most: int | None = None) -> list[EpisodeRecord]:
         with self._errors("reading it"), self._read() as connection:
-            rows = [dict(row) for row in connection.execute(wanted).mappings()]
-            by_episode: dict[str, list[StepRecord]] = {row["id"]: [] for row in rows}
-            some = select(table).where(table.c.episode.in_(list(by_episode)))
-            for step in connection.execute(some.order_by(table.c.episode, table.c.n)).mappings():
-                by_episode[step["episode"]].append(_step(dict(step)))
-        return [_episode(row, by_episode[row["id"]]) for row in rows]
+            have = self._columns(connection)
+            order = (schema.episodes.c.id,)
+            rows = _rows(connection, schema.episodes, have, which, order, at_most)
+            ids = [row["id"] for row in rows]
+            steps, messages = (
+                _by_episode(_rows(connection, t, have, t.c.episode.in_(ids), (t.c.episode, t.c.n)))
+                for t in (schema.steps, schema.messages)
+            )
+        return [_episode(row, steps.get(row["id"], ()), messages.get(row["id"], ())) for row in rows]
+
+    def _columns(self, connection: Connection) -> Mapping[str, set[str]] | None:
+        """By table, where the store is an older one; None: all that there are."""
+        if not self._older:
+            return None
+        found = inspect(connection)
+        return {name: {c["name"] for c in found.get_columns(name)} for name in found.get_table_names()}
 
     # -- connections ---------------------------------------------------------------------------------------------
 
@@ -303,8 +316,35 @@ def _names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
+def _rows(
+    connection: Connection,
+    table: Table,
+    have: Mapping[str, set[str]] | None,
+    which: ColumnElement[bool],
+    order: Sequence[ColumnElement[Any]],
+    at_most: int | None = None,
+) -> list[dict[str, Any]]:
+    """The table's rows, with the columns that the store has."""
+    names = _names(table) if have is None else [n for n in _names(table) if n in have.get(table.name, ())]
+    if not names:
+        return []
+    wanted = select(*(table.c[name] for name in names)).where(which).order_by(*order).limit(at_most)
+    return [dict(row) for row in connection.execute(wanted).mappings()]
+
+
+def _by_episode(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["episode"], []).append(row)
+    return found
+
+
+_USAGE = tuple(Usage.__dataclass_fields__)
+
+
 def _episode_row(record: EpisodeRecord) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in _names(schema.episodes) if name != "id"}
+    row = {name: getattr(record, name) for name in _names(schema.episodes) if name not in ("id", *_USAGE)}
+    row |= {name: getattr(record.usage, name) for name in _USAGE}
     row |= {
         "run": record.run or None,
         "verdict": None if record.verdict is None else dict(record.verdict),
@@ -319,11 +359,29 @@ def _step_row(n: int, step: StepRecord) -> dict[str, Any]:
     return {"n": n} | {name: getattr(step, name) for name in StepRecord.__dataclass_fields__}
 
 
-def _step(row: Mapping[str, Any]) -> StepRecord:
-    return StepRecord(**{name: row[name] for name in StepRecord.__dataclass_fields__})
+def _message_row(n: int, message: MessageRecord) -> dict[str, Any]:
+    row = {name: getattr(message, name) for name in MessageRecord.__dataclass_fields__ if name != "usage"}
+    row |= {name: getattr(message.usage, name) for name in _USAGE}
+    return {"n": n, **row, "calls": [dict(call) for call in message.calls]}
 
 
-def _episode(row: Mapping[str, Any], steps: list[StepRecord]) -> EpisodeRecord:
-    values = {name: row[name] for name in row if name != "digest"}
-    values |= {"run": row["run"] or "", "flags": tuple(row["flags"]), "steps": tuple(steps)}
+def _fields(kind: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says of a record's fields."""
+    values = {name: row[name] for name in kind.__dataclass_fields__ if name in row}
+    if "usage" in kind.__dataclass_fields__:
+        values["usage"] = Usage(**_fields(Usage, row))
+    return values
+
+
+def _message(row: Mapping[str, Any]) -> MessageRecord:
+    return MessageRecord(**_fields(MessageRecord, row) | {"calls": tuple(row["calls"])})
+
+
+def _episode(
+    row: Mapping[str, Any], steps: Iterable[Mapping[str, Any]], messages: Iterable[Mapping[str, Any]]
+) -> EpisodeRecord:
+    values = _fields(EpisodeRecord, row)
+    values |= {"run": row["run"] or "", "flags": tuple(row["flags"])}
+    values["steps"] = tuple(StepRecord(**_fields(StepRecord, step)) for step in steps)
+    values["messages"] = tuple(_message(message) for message in messages)
     return EpisodeRecord(**values)
