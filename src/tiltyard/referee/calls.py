@@ -11,10 +11,12 @@ import select
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
+from tiltyard.referee.controls import Control
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
 from tiltyard.referee.inside.testrun import GONE
 from tiltyard.referee.prepare import MAGIC, prepared
@@ -28,9 +30,16 @@ _CONTROL_BOUND = 256 << 20
 
 
 def grade_calls(
-    wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+    wall: Wall,
+    task: Task,
+    files: Files,
+    order: list[int],
+    stop: bool,
+    allowed: Allowed | None = None,
+    negative: Control | None = None,
 ) -> Examined:
-    """Run the hidden tests against ``files``, in this order. See :class:`tiltyard.referee.result.Way`."""
+    """Run the hidden tests against ``files``, in this order, and the control among them. See
+    :class:`tiltyard.referee.result.Way`."""
     limits = task.limits
     link_e, link_s = socket.socketpair()
     control, control_e = socket.socketpair()
@@ -51,10 +60,12 @@ def grade_calls(
         control_e.close()
         link = Link(control, _CONTROL_BOUND)
         try:
-            link.send(_examination(task, order, stop, allowed or {}))
+            link.send(_examination(task, order, stop, allowed or {}, negative))
         except Closed:
             raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
-        return _collect(task, order, dict(_reports(link, examiner, time.monotonic() + total)))
+        reports = dict(_reports(link, examiner, time.monotonic() + total))
+        passed = negative is not None and reports.pop(len(task.hidden), [False])[0]
+        return replace(_collect(task, order, reports), control_passed=passed)
 
 
 def _examiner_limits(limits: Limits) -> CellLimits:
@@ -69,7 +80,9 @@ def _examiner_limits(limits: Limits) -> CellLimits:
     )
 
 
-def _examination(task: Task, order: list[int], stop: bool, allowed: Allowed) -> list[Any]:
+def _examination(
+    task: Task, order: list[int], stop: bool, allowed: Allowed, negative: Control | None
+) -> list[Any]:
     limits, ready = task.limits, prepared(task)
     tests = [
         [
@@ -80,6 +93,9 @@ def _examination(task: Task, order: list[int], stop: bool, allowed: Allowed) -> 
         ]
         for i in order
     ]
+    if negative is not None:
+        seconds = task.hidden[negative.of].time_s or limits.test_s
+        tests.insert(min(negative.place, len(tests)), [len(task.hidden), negative.item, seconds, None])
     entry, modules = list(task.entry), list(task.modules)
     rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop, MAGIC]
     return [task.main, entry, modules, ready.prelude, tests, *rest]

@@ -43,8 +43,8 @@ def prepared(task: Task) -> Prepared:
             return known
     modules = frozenset(task.modules)
     made = Prepared(
-        _item(task.prelude, "<prelude>", modules),
-        tuple(_item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
+        item(task.prelude, "<prelude>", modules),
+        tuple(item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
     )
     with _lock:
         _known[task.digest] = made
@@ -53,7 +53,8 @@ def prepared(task: Task) -> Prepared:
     return made
 
 
-def _item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
+def item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
+    """One prelude or test as the examiner takes it. Raises what ``compile`` raises."""
     if len(source) > MAX_SOURCE:
         return [source, "", False]
     code = compile(source, name, "exec", dont_inherit=True)
