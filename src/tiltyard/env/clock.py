@@ -30,10 +30,14 @@ class Clock:
         if self._since is None:
             self._since = time.monotonic()
 
+    def stop(self) -> None:
+        """Stand still until ``go``."""
+        self._before_s, self._since = self.elapsed_s, None
+
     @contextmanager
     def standing(self) -> Iterator[None]:
         """For what the arena does for itself: the player does not pay for it."""
-        self._before_s, self._since = self.elapsed_s, None
+        self.stop()
         try:
             yield
         finally:

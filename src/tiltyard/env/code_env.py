@@ -184,6 +184,12 @@ class CodeEnv(gymnasium.Env[str, Any]):
         observation = with_end(observation, ended_by, self.limits.observation_chars)
         return self._finish(parsed, observation, reward, terminated, ended_by, facts)
 
+    def stop_clock(self) -> None:
+        """The episode's clock stands until the next step. For a player that waits for a server which is not its own: how
+        busy that is must not decide a reward. ResetNeeded before the first reset."""
+        if not self.episode.over:
+            self._clock.stop()
+
     def render(self) -> str | None:
         """With render_mode "ansi", the last action and observation as text; otherwise None."""
         if self.render_mode is None:
