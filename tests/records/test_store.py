@@ -39,9 +39,10 @@ RECORD = EpisodeRecord(
 RUN = RunRecord(pool="p", pool_version="1", pool_digest="d", player="noop", wall="process", seed=3)
 
 
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request, tmp_path):
+    where = tmp_path / "s.sqlite" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    with Store(where) as store:
         yield store
 
 
@@ -64,10 +65,9 @@ def test_a_void_is_null_and_comes_back(store):
     )
     back = store.episode(id)
     assert back.reward is None and back.void == "the worker died" and back.steps[0].reward is None
-    with sqlite3.connect(store.where) as raw:
-        assert raw.execute("select count(*) from episodes where reward is null").fetchone() == (1,)
-        assert raw.execute("select count(*) from steps where reward is null").fetchone() == (1,)
-    raw.close()
+    with store.snapshot() as raw:
+        assert raw.exec_driver_sql("select count(*) from episodes where reward is null").scalar() == 1
+        assert raw.exec_driver_sql("select count(*) from steps where reward is null").scalar() == 1
 
 
 @given(text=st.text(st.characters(codec=None, exclude_categories=()), max_size=40))

@@ -25,8 +25,12 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    func,
     inspect,
+    select,
     text,
+    true,
+    update,
 )
 from sqlalchemy.schema import CreateColumn
 
@@ -140,6 +144,10 @@ episodes = Table(
     Column("ended_by", String(32), nullable=False, server_default=""),
     Column("turns", Integer, nullable=False, server_default=text("0")),
     *_usage(),
+    Column("step_count", Integer, nullable=False, server_default=text("0")),
+    Column("invalid_count", Integer, nullable=False, server_default=text("0")),
+    Column("truncated_by", ExactText, nullable=False, server_default=""),
+    Column("text_chars", BigInteger, nullable=False, server_default=text("0")),
     Index("episodes_by_run", "run", "number"),
     Index("episodes_by_task", "task"),
 )
@@ -199,7 +207,25 @@ def _add_missing(connection: Connection, table: Table) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _transcripts)
+def _counts(connection: Connection) -> None:
+    """Version 3: what a report asks of the steps of an episode stands with the episode, so that it need not read them."""
+    _add_missing(connection, episodes)
+    mine = steps.c.episode == episodes.c.id
+    chars = func.sum(func.length(steps.c.action) + func.length(steps.c.observation))
+    last = select(func.max(steps.c.n)).where(mine).correlate(episodes).scalar_subquery()
+    ends = select(steps.c.truncated_by).where(mine, steps.c.n == last).correlate(episodes)
+    connection.execute(
+        update(episodes).values(
+            step_count=select(func.count()).select_from(steps).where(mine).scalar_subquery(),
+            invalid_count=select(func.count()).where(mine, steps.c.invalid.is_(true())).scalar_subquery(),
+            truncated_by=func.coalesce(ends.scalar_subquery(), ""),
+            text_chars=func.length(episodes.c.observation)
+            + func.coalesce(select(chars).where(mine).scalar_subquery(), 0),
+        )
+    )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _transcripts, _counts)
 """``MIGRATIONS[n]`` takes a store from version n to version n + 1."""
 
 VERSION = len(MIGRATIONS)

@@ -1,9 +1,10 @@
-"""The store: where records are kept. SQLite by default, one transaction an episode.
+"""The store: where records are kept. SQLite by default, PostgreSQL by URL, one transaction an episode.
 
 Promises: an episode is stored whole or not at all; any number of threads and processes may write at once; an older
-store is brought up to date on opening; a file that is no store, or one of a newer tiltyard, is never changed. Errors
-are UsageError (a wrong file, no permission, an unknown id) or ArenaError (a full or failing disk), in plain words.
-A forked child may go on using a Store: it gets connections of its own.
+store is brought up to date on opening; a database that is no store, or one of a newer tiltyard, is never changed. Errors
+are UsageError (a wrong file, no permission, an unknown id) or ArenaError (a full or failing disk), in plain words and
+without a URL's password. A forked child may go on using a Store: it gets connections of its own. A server that restarts
+costs a write some seconds, and neither loses an episode nor stores it twice.
 """
 
 from __future__ import annotations
@@ -11,24 +12,28 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, create_engine, func, inspect, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, inspect, select, update
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tiltyard import __version__
-from tiltyard.errors import ArenaError, UsageError
-from tiltyard.records import schema, sqlite
-from tiltyard.records.model import MAX_SEED, EpisodeRecord, MessageRecord, RunRecord, StepRecord, Usage
+from tiltyard.errors import ArenaError, TiltyardError, UsageError
+from tiltyard.records import postgres, rows, schema, sqlite
+from tiltyard.records.model import MAX_SEED, EpisodeRecord, RunRecord
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letter that can be taken for a digit."""
 ID_LENGTH = 10
+RETRY_PAUSE_S = 0.2
 PAGE = 200
 """Episodes read at once; databases cap the number of parameters of a query."""
 
@@ -44,7 +49,7 @@ def new_id(kind: str) -> str:
 
 
 class Store:
-    """Episodes and runs, kept in ``path_or_url`` (a file, or a database URL).
+    """Episodes and runs, kept in ``path_or_url``: a file, or ``postgresql://USER@HOST:PORT/DATABASE``.
 
     ``create=False`` refuses to make a new one; ``readonly=True`` never writes (and implies ``create=False``).
     """
@@ -54,14 +59,15 @@ class Store:
     ) -> None:
         text = os.fspath(path_or_url)
         self.readonly = readonly
+        self._create = create and not readonly
         self._older = False
         """An older store that is only read: what it lacks is filled in, and nothing is changed."""
         self._pid = os.getpid()
         self._lock = threading.Lock()
         text = text.removeprefix("sqlite:///")
         if "://" in text:
-            self.where, self._path = text, None
-            self._engine = _engine_for_url(text)
+            self._path = None
+            self.where, self._engine = _engine_for_url(text, readonly=readonly)
         else:
             if not text or text == ":memory:":
                 raise UsageError("a store needs a file name, such as episodes.sqlite")
@@ -102,16 +108,19 @@ class Store:
                 return int(found or 0)
         if tables:
             some = ", ".join(sorted(tables)[:3])
+            other = "file" if self._path is not None else "database"
             raise UsageError(
-                f"{self.where} is a database, but no tiltyard store (its tables: {some}); name another file"
+                f"{self.where} is a database, but no tiltyard store (its tables: {some}); name another {other}"
             )
-        if self.readonly:
+        if self.readonly or (self._path is None and not self._create):
             raise UsageError(f"{self.where} is empty: no tiltyard store")
         return 0
 
     def _migrate(self) -> None:
         with self._write() as connection:
             # read again inside the transaction: another process may have been first
+            if self._path is None:
+                postgres.lock_for_migration(connection)
             schema.schema_table.create(connection, checkfirst=True)
             done = int(connection.execute(select(func.max(schema.schema_table.c.version))).scalar() or 0)
             for version in range(done, schema.VERSION):
@@ -143,7 +152,7 @@ class Store:
         _check_seed(run.seed)
         values = {
             name: getattr(run, name)
-            for name in _names(schema.runs)
+            for name in rows.names(schema.runs)
             if name not in ("id", "settings", "versions")
         }
         values |= {
@@ -158,32 +167,31 @@ class Store:
 
     def finish_run(self, run: str) -> None:
         """Note that a run came to its end."""
-        with self._errors("finishing a run"), self._write() as connection:
-            connection.execute(update(schema.runs).where(schema.runs.c.id == run).values(finished=now()))
+        done = update(schema.runs).where(schema.runs.c.id == run).values(finished=now())
+        self._transaction("finishing a run", lambda connection: connection.execute(done))
 
     def add(self, record: EpisodeRecord) -> str:
         """Keep an episode, whole, in one transaction; returns its id (a new one, whatever ``record.id`` is)."""
         _check_seed(record.seed)
-        row = _episode_row(record)
+        row = rows.episode_row(record)
         parts = (
-            (schema.steps, [_step_row(n, step) for n, step in enumerate(record.steps)]),
-            (schema.messages, [_message_row(n, message) for n, message in enumerate(record.messages)]),
+            (schema.steps, [rows.step_row(n, step) for n, step in enumerate(record.steps)]),
+            (schema.messages, [rows.message_row(n, message) for n, message in enumerate(record.messages)]),
         )
 
         def insert(connection: Connection, new: str) -> None:
             connection.execute(schema.episodes.insert().values({**row, "id": new}))
-            for table, rows in parts:
-                if rows:
-                    connection.execute(table.insert(), [{**values, "episode": new} for values in rows])
+            for table, many in parts:
+                if many:
+                    connection.execute(table.insert(), [{**values, "episode": new} for values in many])
 
         return self._insert("e", insert)
 
-    def _insert(self, kind: str, insert: Any) -> str:
+    def _insert(self, kind: str, insert: Callable[[Connection, str], Any]) -> str:
         for attempt in range(5):
-            new = new_id(kind)
+            new, losses = new_id(kind), list[_Lost]()
             try:
-                with self._errors("storing an episode"), self._write() as connection:
-                    insert(connection, new)
+                self._transaction("storing an episode", partial(_with_id, insert, new), losses)
                 return new
             except IntegrityError as error:
                 # either the id is taken (try another one) or the run does not exist (no other id helps)
@@ -191,15 +199,41 @@ class Store:
                     raise UsageError(
                         f"{self.where}: the record does not fit the store: {error.orig}"
                     ) from None
+                # a commit reached the server and its answer not us: what has this id is this very episode
+                if losses and self._has(kind, new):
+                    return new
         raise AssertionError("unreachable")
+
+    def _transaction(
+        self, doing: str, write: Callable[[Connection], Any], losses: list[_Lost] | None = None
+    ) -> None:
+        """Write, and again where the server went away in the middle; ``losses`` says how often it did."""
+        losses = [] if losses is None else losses
+        end = time.monotonic() + postgres.RETRY_S
+        while True:
+            try:
+                with self._errors(doing, retried=True), self._write() as connection:
+                    write(connection)
+                return
+            except _Lost as lost:
+                losses.append(lost)
+                if time.monotonic() > end:
+                    raise lost.explained from lost
+                time.sleep(RETRY_PAUSE_S)
+
+    def _has(self, kind: str, id: str) -> bool:
+        table = schema.runs if kind == "r" else schema.episodes
+        with self._errors("reading it"), self._read() as connection:
+            return connection.execute(select(table.c.id).where(table.c.id == id)).first() is not None
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def runs(self) -> list[RunRecord]:
         """All runs, the oldest first."""
         with self._errors("reading it"), self._read() as connection:
-            rows = connection.execute(select(schema.runs).order_by(schema.runs.c.started, schema.runs.c.id))
-            return [RunRecord(**row) for row in rows.mappings()]
+            table = schema.runs
+            found = connection.execute(select(table).order_by(table.c.started, table.c.id))
+            return [RunRecord(**row) for row in found.mappings()]
 
     def episodes(
         self, run: str | None = None, task: str | None = None, player: str | None = None
@@ -207,7 +241,7 @@ class Store:
         """The episodes that fit, by run and place in it. Read in pages, so that any number of them
         fits into memory."""
         table = schema.episodes
-        wanted = select(table.c.id).order_by(table.c.run, table.c.number, table.c.id)
+        wanted = select(table.c.id).order_by(table.c.run.nulls_first(), table.c.number, table.c.id)
         for column, value in ((table.c.run, run), (table.c.task, task), (table.c.player, player)):
             if value is not None:
                 wanted = wanted.where(column == value)
@@ -247,13 +281,13 @@ class Store:
         with self._errors("reading it"), self._read() as connection:
             have = self._columns(connection)
             order = (schema.episodes.c.id,)
-            rows = _rows(connection, schema.episodes, have, which, order, at_most)
-            ids = [row["id"] for row in rows]
+            found = rows.found(connection, schema.episodes, have, which, order, at_most)
+            ids = [row["id"] for row in found]
             steps, messages = (
-                _by_episode(_rows(connection, t, have, t.c.episode.in_(ids), (t.c.episode, t.c.n)))
+                rows.by_episode(rows.found(connection, t, have, t.c.episode.in_(ids), (t.c.episode, t.c.n)))
                 for t in (schema.steps, schema.messages)
             )
-        return [_episode(row, steps.get(row["id"], ()), messages.get(row["id"], ())) for row in rows]
+        return [rows.episode(row, steps.get(row["id"], ()), messages.get(row["id"], ())) for row in found]
 
     def _columns(self, connection: Connection) -> Mapping[str, set[str]] | None:
         """By table, where the store is an older one; None: all that there are."""
@@ -278,6 +312,17 @@ class Store:
         with self._own().connect() as connection:
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection for reading with queries of one's own (over ``tiltyard.records.schema``), in one transaction that
+        sees the store as it is now, whatever others write meanwhile. Rows come as they are asked for; whoever reads many
+        asks for them with ``yield_per``. UsageError if the store is an older one that was opened for reading only."""
+        if self._older:
+            raise UsageError(f"{self.where} is a store of an older tiltyard; open it once for writing")
+        with self._errors("reading it"), self._own().connect() as plain:
+            options: dict[str, Any] = {} if self._path else {"isolation_level": "REPEATABLE READ"}
+            yield plain.execution_options(**options)
+
     def _own(self) -> Engine:
         with self._lock:
             if os.getpid() != self._pid:
@@ -287,7 +332,7 @@ class Store:
             return self._engine
 
     @contextmanager
-    def _errors(self, doing: str) -> Iterator[None]:
+    def _errors(self, doing: str, *, retried: bool = False) -> Iterator[None]:
         try:
             yield
         except IntegrityError:
@@ -295,93 +340,43 @@ class Store:
         except DBAPIError as error:
             if self._path is not None:
                 raise sqlite.explain(error, self._path, doing) from error
-            raise ArenaError(f"{self.where}: {error.orig} while {doing}") from error
+            explained = postgres.explain(error, self.where, doing)
+            if retried and postgres.lost(error):
+                raise _Lost(explained) from error
+            raise explained from error
         except SQLAlchemyError as error:
             raise ArenaError(f"{self.where}: {error} while {doing}") from error
 
 
-def _engine_for_url(url: str) -> Engine:
+class _Lost(ArenaError):
+    """The server went away in the middle of a write, which is tried again."""
+
+    def __init__(self, explained: TiltyardError) -> None:
+        super().__init__(str(explained))
+        self.explained = explained
+
+
+def _engine_for_url(text: str, *, readonly: bool) -> tuple[str, Engine]:
+    """How the database is called in messages, and an engine on it."""
     try:
-        return create_engine(url)
-    except (SQLAlchemyError, ImportError, ValueError) as error:
-        raise UsageError(f"{url} is no database that can be used here: {error}") from None
+        url = make_url(text)
+    except (SQLAlchemyError, ValueError):
+        raise UsageError(
+            "the store's URL is no database that can be used here: it can't be understood; expected a file or "
+            "postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    where = url.render_as_string(hide_password=True)
+    if url.drivername not in postgres.NAMES:
+        raise UsageError(
+            f"{where} is no database that can be used here; expected a file or postgresql://USER@HOST:PORT/DATABASE"
+        )
+    return where, postgres.engine_for(url, readonly=readonly)
+
+
+def _with_id(insert: Callable[[Connection, str], Any], id: str, connection: Connection) -> None:
+    insert(connection, id)
 
 
 def _check_seed(seed: int) -> None:
     if not 0 <= seed <= MAX_SEED:
         raise UsageError(f"a seed of {seed}; a record can keep 0 to {MAX_SEED}")
-
-
-def _names(table: Table) -> list[str]:
-    return [column.name for column in table.columns]
-
-
-def _rows(
-    connection: Connection,
-    table: Table,
-    have: Mapping[str, set[str]] | None,
-    which: ColumnElement[bool],
-    order: Sequence[ColumnElement[Any]],
-    at_most: int | None = None,
-) -> list[dict[str, Any]]:
-    """The table's rows, with the columns that the store has."""
-    names = _names(table) if have is None else [n for n in _names(table) if n in have.get(table.name, ())]
-    if not names:
-        return []
-    wanted = select(*(table.c[name] for name in names)).where(which).order_by(*order).limit(at_most)
-    return [dict(row) for row in connection.execute(wanted).mappings()]
-
-
-def _by_episode(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["episode"], []).append(row)
-    return found
-
-
-_USAGE = tuple(Usage.__dataclass_fields__)
-
-
-def _episode_row(record: EpisodeRecord) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in _names(schema.episodes) if name not in ("id", *_USAGE)}
-    row |= {name: getattr(record.usage, name) for name in _USAGE}
-    row |= {
-        "run": record.run or None,
-        "verdict": None if record.verdict is None else dict(record.verdict),
-        "flags": list(record.flags),
-        "settings": dict(record.settings),
-        "versions": dict(record.versions),
-    }
-    return row
-
-
-def _step_row(n: int, step: StepRecord) -> dict[str, Any]:
-    return {"n": n} | {name: getattr(step, name) for name in StepRecord.__dataclass_fields__}
-
-
-def _message_row(n: int, message: MessageRecord) -> dict[str, Any]:
-    row = {name: getattr(message, name) for name in MessageRecord.__dataclass_fields__ if name != "usage"}
-    row |= {name: getattr(message.usage, name) for name in _USAGE}
-    return {"n": n, **row, "calls": [dict(call) for call in message.calls]}
-
-
-def _fields(kind: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row says of a record's fields."""
-    values = {name: row[name] for name in kind.__dataclass_fields__ if name in row}
-    if "usage" in kind.__dataclass_fields__:
-        values["usage"] = Usage(**_fields(Usage, row))
-    return values
-
-
-def _message(row: Mapping[str, Any]) -> MessageRecord:
-    return MessageRecord(**_fields(MessageRecord, row) | {"calls": tuple(row["calls"])})
-
-
-def _episode(
-    row: Mapping[str, Any], steps: Iterable[Mapping[str, Any]], messages: Iterable[Mapping[str, Any]]
-) -> EpisodeRecord:
-    values = _fields(EpisodeRecord, row)
-    values |= {"run": row["run"] or "", "flags": tuple(row["flags"])}
-    values["steps"] = tuple(StepRecord(**_fields(StepRecord, step)) for step in steps)
-    values["messages"] = tuple(_message(message) for message in messages)
-    return EpisodeRecord(**values)
