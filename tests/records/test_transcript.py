@@ -55,6 +55,7 @@ def test_a_transcript_comes_back_equal(tmp_path: Path) -> None:
         id = store.add(TALK)
         store.add(RECORD)
         assert store.episode(id) == replace(TALK, id=id)
+        assert [step.seconds for step in store.episode(id).steps] == [0.5, 0.0]
         assert [record.messages for record in store.episodes()].count(()) == 1
     with sqlite3.connect(tmp_path / "s.sqlite") as raw:
         row = "turns, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, model"

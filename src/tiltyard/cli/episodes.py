@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tiltyard.cli import models
 from tiltyard.cli.common import (
     FromFile,
     Globs,
@@ -28,8 +29,10 @@ from tiltyard.cli.common import (
     say,
     write_out,
 )
+from tiltyard.errors import UsageError
 
 if TYPE_CHECKING:
+    from tiltyard.records import RunRecord
     from tiltyard.rollout import RunSummary
     from tiltyard.rollout.demo import Comparison
     from tiltyard.rollout.summary import Tally
@@ -39,9 +42,15 @@ if TYPE_CHECKING:
 def run(
     pool: PoolSpec,
     player: Annotated[
-        str,
-        typer.Option("--player", "-p", help="`noop`, `random`, `reference`, or `replay:STORE#EPISODE`."),
-    ] = "reference",
+        str | None,
+        typer.Option(
+            "--player",
+            "-p",
+            help="`noop`, `random`, `reference` (the default), `replay:STORE#EPISODE`, `anthropic:MODEL` or "
+            "`openai:MODEL`.",
+            show_default=False,
+        ),
+    ] = None,
     episodes: Annotated[
         int | None,
         typer.Option("--episodes", "-n", min=1, help="Draw this many tasks by seed; default: each once."),
@@ -58,7 +67,30 @@ def run(
     task: Globs = None,
     tag: Tags = None,
     tasks_from: FromFile = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Go on with this run of the store: play what is missing or void, as it was begun.",
+        ),
+    ] = None,
     as_json: Json = False,
+    base_url: models.BaseUrl = None,
+    concurrency: models.Concurrency = 8,
+    system: models.System = None,
+    protocol: models.Protocol = "native",
+    temperature: models.Temperature = None,
+    effort: models.Effort = None,
+    max_tokens: models.MaxTokens = 8192,
+    max_turns: models.MaxTurns = 50,
+    max_total_tokens: models.MaxTotal = None,
+    stop: models.StopAt = None,
+    model_option: models.ModelOption = None,
+    prices: models.Prices = None,
+    budget: models.Budget = None,
+    request_timeout: models.Timeout = 600.0,
+    retries: models.Retries = 8,
 ) -> None:
     """Play many episodes and show what came out.
 
@@ -67,16 +99,39 @@ def run(
     Example: `tiltyard run builtin --player random --episodes 100 --workers 2 --store episodes.sqlite`
     """
     from tiltyard import rollout
+    from tiltyard.players.model import is_model
     from tiltyard.rollout.bar import Bar
     from tiltyard.rollout.runs import spec_of
 
     chosen = chosen_pool(pool, task, tag, tasks_from)
+    begun = _begun(store, resume)
+    name = player or (begun.player if begun is not None else "reference")
+    plays: Any = name
+    if is_model(name):
+        plays = models.model_player(
+            name,
+            begun.settings.get("model") if begun is not None and begun.player == name else None,
+            base_url=base_url,
+            system=system,
+            options=model_option,
+            stop=stop,
+            prices=prices,
+            budget=budget,
+            request_timeout=request_timeout,
+            retries=retries,
+            protocol=protocol,
+            temperature=temperature,
+            effort=effort,
+            max_tokens=max_tokens,
+            max_turns=max_turns,
+            max_total_tokens=max_total_tokens,
+        )
     announce(wall)
     code = 0
     try:
         summary = rollout.run(
             chosen,
-            player,
+            plays,
             episodes=episodes,
             attempts=attempts,
             workers=workers,
@@ -84,8 +139,10 @@ def run(
             wall=wall,
             reward=reward_rule(reward),
             store=store,
-            progress=Bar(f"{player} on {chosen.name}"),
+            progress=Bar(f"{name} on {chosen.name}"),
             pool_spec=spec_of(pool),
+            concurrency=concurrency,
+            resume=resume,
         )
     except rollout.Interrupted as interrupted:
         summary, code = interrupted.partial, interrupted.exit_code
@@ -98,8 +155,12 @@ def run(
     say(f"{count} episodes in {summary.seconds:.2f} s ({count / max(summary.seconds, 1e-9):.1f}/s)")
     for reason, count in list(summary.voids.items())[:5]:
         say(f"void {count}x: {reason}")
+    for line in models.what_it_took(summary):
+        say(line)
     if store is not None:
         say(f"stored as run {summary.run} in {store}; tiltyard replay {store} lists its episodes")
+        if len(summary.results) < summary.planned or summary.total.void:
+            say(f"--store {store} --resume {summary.run} plays what is missing or void")
     if code == 0 and summary.results and summary.total.void == len(summary.results):
         code = 1
     raise typer.Exit(code)
@@ -208,6 +269,19 @@ def replay(
     else:
         print_out(f"{result.recorded.id} differs: {result.difference}")
     raise typer.Exit(0 if result.same else 1)
+
+
+def _begun(store: str | None, resume: str | None) -> RunRecord | None:
+    """The run that goes on, if one does."""
+    from tiltyard.records import Store
+    from tiltyard.rollout.runs import stored_run
+
+    if resume is None:
+        return None
+    if store is None:
+        raise UsageError("--resume needs the store of the run: --store PATH")
+    with Store(store, readonly=True) as opened:
+        return stored_run(opened, resume)
 
 
 def _show_run(summary: RunSummary) -> None:

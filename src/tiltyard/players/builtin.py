@@ -93,7 +93,13 @@ MAKERS: Mapping[str, Callable[[], Player]] = {
 
 
 def make_player(name: str) -> Player:
-    """A new player of that name. UsageError for a name that is none of MAKERS."""
+    """A new player of that name: one of MAKERS, ``anthropic:MODEL`` or ``openai:MODEL``. Raises UsageError."""
+    from tiltyard.players.model import ModelPlayer, is_model, model_settings, price_of
+
+    if is_model(name):
+        settings = model_settings(name)
+        return ModelPlayer(settings, price=price_of(settings.model))
     if name not in MAKERS:
-        raise UsageError(f"found the player {name!r}; expected one of {', '.join(MAKERS)}")
+        models = "anthropic:MODEL, openai:MODEL"
+        raise UsageError(f"found the player {name!r}; expected one of {', '.join(MAKERS)}, {models}")
     return MAKERS[name]()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +38,14 @@ class EpisodeResult:
 
 
 def run_episode(
-    env: CodeEnv, player: Player, seed: int | None = None, task_id: str | None = None
+    env: CodeEnv,
+    player: Player,
+    seed: int | None = None,
+    task_id: str | None = None,
+    *,
+    times: list[float] | None = None,
 ) -> EpisodeResult:
-    """Reset the environment and play until the episode ends.
+    """Reset the environment and play until the episode ends. To ``times`` are added the seconds that each step took.
 
     An async player runs on an event loop of its own, kept for the episode. UsageError if one is already running in
     this thread: there, await :func:`arun_episode`.
@@ -51,7 +57,10 @@ def run_episode(
             loop.value(player.begin(env.task, seed))
         while True:
             action = loop.value(player(observation, rng))
+            begun = time.monotonic()
             observation, _, terminated, truncated, info = env.step(action)
+            if times is not None:
+                times.append(time.monotonic() - begun)
             if terminated or truncated:
                 return _result(env.episode, info)
 

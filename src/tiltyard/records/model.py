@@ -41,7 +41,7 @@ class StepRecord:
 
     ``reward`` is None where the environment gave NaN (void). ``truncated_by`` names the cap ("steps", "tokens",
     "time"; "" if none). ``invalid`` says that the action could not be done, a player's mistake. ``seconds`` is the
-    wall-clock that the environment took for it; 0.0 where it was not measured.
+    wall-clock that the environment took for it, 0.0 where it was not measured; steps are equal whatever it is.
     """
 
     action: str
@@ -51,7 +51,7 @@ class StepRecord:
     truncated: bool = False
     truncated_by: str = ""
     invalid: bool = False
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", finite(self.reward))

@@ -27,6 +27,7 @@ class Bar:
         self.counts: dict[str, int] = {}
         self.sum = 0.0
         self.drawn = 0.0
+        self.noted = ""
 
     def begin(self, total: int) -> None:
         if not self.console.is_terminal:
@@ -56,7 +57,15 @@ class Bar:
         if self.bar is None:
             return
         self.bar.advance(self.task)
-        if time.monotonic() - self.drawn > REDRAW_S:
+        self._draw()
+
+    def note(self, text: str) -> None:
+        """What else is worth showing, such as requests that are tried again; it stands until the next note."""
+        self.noted = text
+        self._draw()
+
+    def _draw(self) -> None:
+        if self.bar is not None and time.monotonic() - self.drawn > REDRAW_S:
             done = sum(self.counts.values())
             rate = f"{done / max(time.monotonic() - self.begun, 1e-9):.1f}/s"
             self.bar.update(self.task, rate=rate, so_far=self.so_far())
@@ -69,6 +78,7 @@ class Bar:
         if (played := self.counts.get("played")) is not None:
             parts.append(f"mean {self.sum / played:.3f}")
         parts += [f"{kind} {n}" for kind, n in self.counts.items() if kind != "played"]
+        parts += [self.noted] if self.noted else []
         return ", ".join(parts)
 
     def end(self) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import Any
 
 from gymnasium.error import ResetNeeded
@@ -64,9 +65,12 @@ class Stage:
         )
 
 
-def record_of(episode: Episode, blank: EpisodeRecord, *, void: str | None = None) -> EpisodeRecord:
+def record_of(
+    episode: Episode, blank: EpisodeRecord, *, void: str | None = None, seconds: Sequence[float] = ()
+) -> EpisodeRecord:
     """``blank`` filled with what ``env.episode`` holds. ``void`` is a reason of the caller's; the arena's own comes
-    first. An episode that has not ended, and is not void, has the reward 0.0: nothing was submitted."""
+    first. An episode that has not ended, and is not void, has the reward 0.0: nothing was submitted. ``seconds`` is
+    how long each step took, as far as that was measured."""
     last = episode.steps[-1].info if episode.steps else {}
     why = last.get("void", void)
     verdict = last.get("verdict")
@@ -82,8 +86,9 @@ def record_of(episode: Episode, blank: EpisodeRecord, *, void: str | None = None
                 truncated=step.truncated,
                 truncated_by=step.info.get("truncated_by", ""),
                 invalid=step.info.get("invalid_action", False),
+                seconds=took,
             )
-            for step in episode.steps
+            for step, took in zip(episode.steps, chain(seconds, repeat(0.0)), strict=False)
         ),
         reward=None if why is not None else episode.reward,
         void=why,
@@ -147,9 +152,9 @@ class Seat:
     def __call__(self, slot: Slot) -> EpisodeRecord:
         blank = self.stage.blank(slot, "the episode did not begin")
         begun = time.monotonic()
-        void = None
+        void, times = None, list[float]()
         try:
-            run_episode(self.env, self.player, slot.seed, task_id=slot.task)
+            run_episode(self.env, self.player, slot.seed, task_id=slot.task, times=times)
         except PlayerFailed as failed:
             void = str(failed)
         except (ArenaError, OSError, MemoryError) as error:
@@ -157,7 +162,7 @@ class Seat:
         except TiltyardError as error:
             void = f"{type(error).__name__}: {error}"
         try:
-            record = record_of(self.env.episode, blank, void=void)
+            record = record_of(self.env.episode, blank, void=void, seconds=times)
         except ResetNeeded:  # not even reset worked
             record = replace(blank, void=void or blank.void)
         return replace(record, seconds=time.monotonic() - begun)

@@ -1,7 +1,8 @@
-"""A run: many episodes of one player on one pool, on any number of workers.
+"""A run: many episodes of one player on one pool, on any number of workers; a model's in one process, many at once.
 
 Promises: the same rewards and digests for any number of workers; what has ended is kept, in the store and in the
-summary, whatever happens to the rest. See ``tiltyard.workers`` for what a death, a hang and Ctrl-C do.
+summary, whatever happens to the rest, and a run that was cut short can be resumed. See ``tiltyard.workers`` for what a
+death, a hang and Ctrl-C do.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 from tiltyard.cells import make_wall
 from tiltyard.errors import UsageError
 from tiltyard.players import ReplayPlayer, make_player
+from tiltyard.players.model import ModelPlayer
 from tiltyard.pool import Pool, load
 from tiltyard.records import EpisodeRecord, RunRecord, Store
+from tiltyard.rollout.crowd import play_all
 from tiltyard.rollout.play import Seat, Stage
 from tiltyard.rollout.slots import Slot, plan
 from tiltyard.rollout.summary import EpisodeResult, RunSummary
@@ -40,13 +43,19 @@ def run(
     store: Store | str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     pool_spec: str | None = None,
+    concurrency: int = 8,
+    resume: str | None = None,
 ) -> RunSummary:
     """Play ``player`` on ``pool`` and return what it came to.
 
     ``pool`` is a Pool or whatever ``tiltyard.pool.load`` takes; ``player`` a name (``noop``, ``random``,
-    ``reference``, ``replay:STORE#EPISODE``) or a player. Each task once, or ``episodes`` draws by ``seed``; each
-    ``attempts`` times. ``workers`` processes (0: in this one, without protection from the player). ``pool_spec`` says
-    where a Pool came from, so that its episodes can be replayed from the store alone.
+    ``reference``, ``replay:STORE#EPISODE``, ``anthropic:MODEL``, ``openai:MODEL``) or a player. Each task once, or
+    ``episodes`` draws by ``seed``; each ``attempts`` times. ``workers`` processes (0: in this one, without protection
+    from the player); a ModelPlayer plays ``concurrency`` episodes at a time in this one. ``pool_spec`` says where a
+    Pool came from, so that its episodes can be replayed from the store alone.
+
+    ``resume`` is the id of a run in ``store`` that goes on: what was played is not played again, but for voids. Its
+    seed, episodes, attempts and reward rule are those of the run, whatever is given.
 
     Raises UsageError, TaskError, ArenaError (no cell can be had, the store's disk is full), and after SIGINT or
     SIGTERM :class:`Interrupted` with the summary so far.
@@ -61,77 +70,130 @@ def run(
         chosen = _only(chosen, record)
         player = ReplayPlayer(record.actions)
     elif isinstance(player, str):
-        make_player(player)  # a name that is none is found here, and not in every worker
-    slots = plan(chosen.ids, episodes=episodes, attempts=attempts, seed=seed)
-    probe = make_wall(wall)  # a wall that can't be had is found here, before anything is stored
-    wall_name = probe.name
-    probe.close()
-    stage = Stage(
-        chosen,
-        player,
-        wall_name,  # not "auto": a worker must not take a weaker wall than the one that was announced
-        reward,
-        name,
-        wall_name,
-        spec,
-        seed,
-        settings={"reward": reward} if reward else {},
-    )
+        made = make_player(player)  # a name that is none is found here, and not in every worker
+        player = made if isinstance(made, ModelPlayer) else player
     own = Store(store) if isinstance(store, (str, os.PathLike)) else None
+    kept = own if own is not None else store if isinstance(store, Store) else None
     try:
-        return _run(
-            stage, slots, workers, own or store, progress, {"episodes": episodes, "attempts": attempts}
+        asked: dict[str, Any] = {"episodes": episodes, "attempts": attempts}
+        done: dict[int, EpisodeResult] = {}
+        if resume is not None:
+            head = resumable(kept, resume, chosen, name, player)
+            seed, reward = head.seed, head.settings.get("reward")
+            asked = {key: head.settings.get(key, value) for key, value in asked.items()}
+            done = _played(kept, head.id)
+            resume = head.id
+        slots = plan(chosen.ids, **asked, seed=seed)
+        wall_name = _wall_name(wall)
+        stage = Stage(
+            chosen,
+            player,
+            wall_name,  # not "auto": a worker must not take a weaker wall than the one that was announced
+            reward,
+            name,
+            wall_name,
+            spec,
+            seed,
+            run=resume or "",
+            settings={"reward": reward} if reward else {},
         )
+        return _Run(stage, slots, done, kept, progress, asked).play(workers, concurrency)
     finally:
         if own is not None:
             own.close()
 
 
-def _run(
-    stage: Stage,
-    slots: list[Slot],
-    workers: int,
-    store: Any,
-    progress: Progress | None,
-    asked: dict[str, Any],
-) -> RunSummary:
-    begun = time.monotonic()
-    if store is not None:
-        stage = replace(stage, run=store.add_run(_head(stage, workers, asked)))
-    results: dict[int, EpisodeResult] = {}
+def _wall_name(wall: str) -> str:
+    """A wall that can't be had is found here, before anything is stored."""
+    probe = make_wall(wall)
+    probe.close()
+    return probe.name
 
-    def summary() -> RunSummary:
-        in_order = tuple(results[number] for number in sorted(results))
-        seconds = time.monotonic() - begun
-        return RunSummary(
-            stage.pool.name, stage.player_name, stage.wall_name, in_order, len(slots), seconds, stage.run
+
+class _Run:
+    """A run on its way: what was played, and where it is kept."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        slots: list[Slot],
+        done: dict[int, EpisodeResult],
+        store: Store | None,
+        progress: Progress | None,
+        asked: dict[str, Any],
+    ) -> None:
+        self.stage, self.slots, self.store, self.progress, self.asked = stage, slots, store, progress, asked
+        self.results = dict(done)
+        self.begun = time.monotonic()
+
+    def play(self, workers: int, concurrency: int) -> RunSummary:
+        """All that is not done yet. Raises Interrupted."""
+        model = self.stage.player if isinstance(self.stage.player, ModelPlayer) else None
+        if self.store is not None and not self.stage.run:
+            how: dict[str, Any] = {"workers": workers}
+            if model is not None:
+                how = {"concurrency": concurrency, "model": model.settings.as_dict()}
+            head = _head(self.stage, {**self.asked, **how})
+            self.stage = replace(self.stage, run=self.store.add_run(head))
+        todo = [slot for slot in self.slots if slot.number not in self.results]
+        if self.progress is not None:
+            self.progress.begin(len(todo))
+        ended_early = ""
+        try:
+            with Stop() as stop:
+                if model is None:
+                    self._with_workers(todo, workers, stop)
+                else:
+                    ended_early = self._with_a_model(model, todo, concurrency, stop)
+        finally:
+            if self.progress is not None:
+                self.progress.end()
+        summary = self._summary(model, ended_early)
+        if len(self.results) < len(self.slots):
+            if ended_early and not stop.count:
+                return summary
+            raise Interrupted(summary, stop.signum)
+        if self.store is not None and not ended_early:
+            self.store.finish_run(self.stage.run)
+        return summary
+
+    def _with_workers(self, todo: list[Slot], workers: int, stop: Stop) -> None:
+        stage = self.stage
+        make, deadline_s = partial(Seat, stage), partial(_deadline_s, stage)
+        for result in work(todo, make, workers=workers, stop=stop, deadline_s=deadline_s):
+            slot = todo[result.job]
+            record = result.value if isinstance(result, Done) else stage.blank(slot, result.reason)
+            self._told(self._keep(slot, record))
+
+    def _with_a_model(self, model: ModelPlayer, todo: list[Slot], concurrency: int, stop: Stop) -> str:
+        note = getattr(self.progress, "note", None)
+        if note is not None:
+            model.meter.tell = note
+        return play_all(
+            self.stage, model, todo, concurrency=concurrency, stop=stop, keep=self._keep, told=self._told
         )
 
-    if progress is not None:
-        progress.begin(len(slots))
-    try:
-        with Stop() as stop:
-            for result in work(
-                slots,
-                partial(Seat, stage),
-                workers=workers,
-                stop=stop,
-                deadline_s=partial(_deadline_s, stage),
-            ):
-                slot = slots[result.job]
-                record = result.value if isinstance(result, Done) else stage.blank(slot, result.reason)
-                id = store.add(record) if store is not None else ""
-                results[slot.number] = EpisodeResult.of(record, id)
-                if progress is not None:
-                    progress.advance(results[slot.number])
-    finally:
-        if progress is not None:
-            progress.end()
-    if len(results) < len(slots):
-        raise Interrupted(summary(), stop.signum)
-    if store is not None:
-        store.finish_run(stage.run)
-    return summary()
+    def _keep(self, slot: Slot, record: EpisodeRecord) -> EpisodeResult:
+        return EpisodeResult.of(record, self.store.add(record) if self.store is not None else "")
+
+    def _told(self, result: EpisodeResult) -> None:
+        self.results[result.number] = result
+        if self.progress is not None:
+            self.progress.advance(result)
+
+    def _summary(self, model: ModelPlayer | None, ended_early: str) -> RunSummary:
+        stage = self.stage
+        return RunSummary(
+            stage.pool.name,
+            stage.player_name,
+            stage.wall_name,
+            tuple(self.results[number] for number in sorted(self.results)),
+            len(self.slots),
+            time.monotonic() - self.begun,
+            stage.run,
+            ended_early,
+            dict(model.meter.retries) if model is not None else {},
+        )
 
 
 def _deadline_s(stage: Stage, slot: Slot) -> float:
@@ -141,7 +203,7 @@ def _deadline_s(stage: Stage, slot: Slot) -> float:
     return limits.episode_s + 3 * limits.grade_s + 60.0
 
 
-def _head(stage: Stage, workers: int, asked: dict[str, Any]) -> RunRecord:
+def _head(stage: Stage, asked: dict[str, Any]) -> RunRecord:
     return RunRecord(
         pool=stage.pool.name,
         pool_version=str(stage.pool.version),
@@ -150,8 +212,50 @@ def _head(stage: Stage, workers: int, asked: dict[str, Any]) -> RunRecord:
         wall=stage.wall_name,
         seed=stage.run_seed or 0,
         pool_spec=stage.pool_spec,
-        settings={**stage.settings, **asked, "workers": workers},
+        settings={**stage.settings, **asked},
     )
+
+
+def stored_run(store: Store, id: str) -> RunRecord:
+    """The run with this id, or with an id that begins so. Raises UsageError."""
+    wanted = id if id.startswith("r-") else f"r-{id}"
+    found = [run for run in store.runs() if run.id.startswith(wanted)]
+    exact = [run for run in found if run.id == wanted]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    known = ", ".join(run.id for run in store.runs()[-5:]) or "none"
+    what = f"several runs whose id begins with {id!r}" if found else f"no run {id!r}"
+    raise UsageError(f"found {what} in {store.where}; the newest there: {known}")
+
+
+def resumable(store: Store | None, id: str, pool: Pool, name: str, player: Any) -> RunRecord:
+    """The run that goes on. Raises UsageError if it can't: another pool, another player, other settings."""
+    if store is None:
+        raise UsageError("a run is resumed from its store; name it")
+    run = stored_run(store, id)
+    if run.player != name:
+        raise UsageError(f"run {run.id} is one of {run.player}, not of {name}; resume it with that player")
+    if run.pool_digest != pool.digest:
+        raise UsageError(
+            f"run {run.id} was played on other tasks ({run.pool_spec or run.pool}, digest {run.pool_digest[:12]}…, "
+            f"and here {pool.digest[:12]}…); give the pool and the filters that it was begun with"
+        )
+    if isinstance(player, ModelPlayer):
+        before, now = run.settings.get("model", {}), player.settings.as_dict()
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                raise UsageError(
+                    f"run {run.id} was begun with {key} = {before.get(key)!r}, and goes on with "
+                    f"{now.get(key)!r}; a run has one"
+                )
+    return run
+
+
+def _played(store: Store | None, run: str) -> dict[int, EpisodeResult]:
+    """By number, the episodes of a run that are not void."""
+    assert store is not None
+    found = (record for record in store.episodes(run=run) if record.void is None)
+    return {record.number: EpisodeResult.of(record, record.id) for record in found}
 
 
 def spec_of(pool: Any) -> str:

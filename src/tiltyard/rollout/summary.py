@@ -6,11 +6,11 @@ Void episodes are counted apart and left out of every mean; a mean over nothing 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from math import fsum
 from typing import Any
 
-from tiltyard.records import EpisodeRecord, run_digest
+from tiltyard.records import EpisodeRecord, Usage, run_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,9 @@ class EpisodeResult:
     steps: int
     digest: str
     id: str = ""
+    turns: int = 0
+    usage: Usage | None = None
+    """What a model took; None where none played."""
 
     @classmethod
     def of(cls, record: EpisodeRecord, id: str = "") -> EpisodeResult:
@@ -39,6 +42,8 @@ class EpisodeResult:
             steps=len(record.steps),
             digest=record.digest,
             id=id,
+            turns=record.turns,
+            usage=record.usage if record.model else None,
         )
 
 
@@ -65,7 +70,9 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run's end. ``results`` by number. ``planned`` is how many episodes were asked for; fewer results mean that
-    the run was interrupted. ``run`` is the store's id ("" without a store)."""
+    the run was interrupted, or ended early (``ended_early`` says why: the budget, a key that is refused). ``run`` is
+    the store's id ("" without a store). ``retries`` counts requests to a model that were tried again, by what failed.
+    """
 
     pool: str
     player: str
@@ -74,6 +81,14 @@ class RunSummary:
     planned: int
     seconds: float
     run: str = ""
+    ended_early: str = ""
+    retries: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What a model took in all of these episodes; None if none played."""
+        found = [result.usage for result in self.results if result.usage is not None]
+        return Usage.total(found) if found else None
 
     @property
     def total(self) -> Tally:
@@ -103,6 +118,8 @@ class RunSummary:
     def as_json(self) -> dict[str, Any]:
         """The shape that ``tiltyard run --json`` prints."""
         total = self.total
+        usage = self.usage
+        model = {} if usage is None else {"model": self._model(usage)}
         return {
             "pool": self.pool,
             "player": self.player,
@@ -112,4 +129,14 @@ class RunSummary:
             "void": total.void,
             "digest": self.digest,
             "tasks": {task: tally.as_json() for task, tally in self.tasks.items()},
+            **model,
+        }
+
+    def _model(self, usage: Usage) -> dict[str, Any]:
+        return {
+            "turns": sum(result.turns for result in self.results),
+            **asdict(usage),
+            "retries": dict(self.retries),
+            "planned": self.planned,
+            "ended_early": self.ended_early,
         }
