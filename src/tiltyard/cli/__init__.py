@@ -12,6 +12,7 @@ import os
 import sys
 from typing import NoReturn
 
+from tiltyard.cli import adequacy as adequacy
 from tiltyard.cli import episodes as episodes
 from tiltyard.cli import machine as machine
 from tiltyard.cli import pools as pools
