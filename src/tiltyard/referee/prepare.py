@@ -29,6 +29,10 @@ class Prepared:
     prelude: list[Any]
     tests: tuple[list[Any], ...]
 
+    def together(self, order: list[int]) -> bool:
+        """Whether these tests leave nothing behind, nor does the prelude."""
+        return all(item[2] for item in (self.prelude, *(self.tests[i] for i in order)))
+
 
 _known: OrderedDict[str, Prepared] = OrderedDict()
 _lock = threading.Lock()
