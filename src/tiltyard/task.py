@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -20,8 +20,11 @@ MAX_PATH_PART = 255
 MAX_PATH = 1024
 
 RewardRule = Literal["fraction", "all"]
-Grading = Literal["calls", "stdio"]
-GRADINGS: tuple[str, ...] = ("calls", "stdio")
+Grading = Literal["calls", "stdio", "pytest"]
+GRADINGS: tuple[str, ...] = ("calls", "stdio", "pytest")
+SuiteWay = Literal["", "remote", "in-process"]
+SUITE_WAYS: tuple[str, ...] = ("remote", "in-process")
+"""The ways of ``pytest`` grading, strongest first."""
 REWARD_RULES: tuple[str, ...] = ("fraction", "all")
 MATCHES: tuple[str, ...] = ("exact", "lines", "tokens", "numbers")
 
@@ -127,7 +130,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One check. For ``calls`` it is ``code``; for ``stdio`` it is what goes in and what must come out.
+    """One check. For ``calls`` it is ``code``; for ``stdio`` it is what goes in and what must come out; for ``pytest``
+    it is its ``id`` alone, a node id (``tests/test_core.py::test_mean[1-2]``).
 
     ``code`` is Python, executed in the examiner with the task's entry names bound to the solution's; it passes if
     it raises nothing. ``match`` says how stdout is compared: ``exact`` bytes, ``lines`` (trailing white space and
@@ -169,6 +173,7 @@ class Metadata:
 
 
 _DESCRIPTIVE = frozenset({"source", "created", "difficulty", "license", "tags", "extra"})
+_LATER = frozenset({"suite", "pass_to_pass", "way", "pythonpath", "plugins"})
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,12 @@ class Task:
     ``start`` to solve the task. ``entry`` are the names that tests use: they are looked up in ``main`` (a path), and
     are bound in the examiner. ``prelude`` is trusted Python that runs in the examiner before each test (helpers,
     oracles). Raises :class:`TaskError` with every problem if something is malformed.
+
+    With ``grading`` "pytest" the tests are files: ``suite`` are the trusted ones, laid over ``start`` where they run
+    and never seen by the player. ``hidden`` are the node ids that count; () means all that are collected, and a
+    referee finds them out with the reference. Those of ``pass_to_pass`` pass at the start too. ``way`` says how the
+    tests are run ("": a referee finds that out), ``pythonpath`` from which folders the package is imported ((): the
+    workspace, and ``src`` if it holds a package), ``plugins`` which installed pytest plugins the suite needs.
     """
 
     id: str
@@ -196,6 +207,11 @@ class Task:
     reward: RewardRule = "fraction"
     limits: Limits = field(default_factory=Limits)
     metadata: Metadata = field(default_factory=Metadata)
+    suite: Files = field(default_factory=Files)
+    pass_to_pass: tuple[str, ...] = ()
+    way: SuiteWay = ""
+    pythonpath: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = list(_problems(self))
@@ -206,6 +222,12 @@ class Task:
     def digest(self) -> str:
         """SHA-256 over everything that can change a reward, as 64 hex digits."""
         return hashlib.sha256(json.dumps(_canonical(self), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def fail_to_pass(self) -> tuple[str, ...]:
+        """Ids of the hidden tests that a solution must make pass: all but ``pass_to_pass``."""
+        kept = set(self.pass_to_pass)
+        return tuple(test.id for test in self.hidden if test.id not in kept)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -233,6 +255,8 @@ def _canonical(task: Task) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for f in fields(task):
         value = getattr(task, f.name)
+        if f.name in _LATER and not value:
+            continue  # what a task does not use leaves its digest as it was before there was such a field
         if isinstance(value, Files):
             value = {p: hashlib.sha256(b).hexdigest() for p, b in value.items()}
         elif isinstance(value, frozenset):
@@ -262,11 +286,12 @@ def _problems(task: Task) -> Iterator[Problem]:
         yield bad("grading", repr(task.grading), f"one of {', '.join(GRADINGS)}")
     if task.reward not in REWARD_RULES:
         yield bad("reward", repr(task.reward), f"one of {', '.join(REWARD_RULES)}")
-    if not task.hidden:
+    if not task.hidden and not (task.grading == "pytest" and task.suite):
         yield bad("hidden", "no hidden test", "at least one, for nothing else decides the reward")
+    yield from _suite_problems(task, bad)
     if not task.reference:
         yield bad("reference", "no reference file", "at least one file that solves the task")
-    for name in ("start", "reference"):
+    for name in ("start", "reference", "suite"):
         paths = set(getattr(task, name))
         for path in sorted(paths):
             if (what := path_problem(path)) is not None:
@@ -279,7 +304,8 @@ def _problems(task: Task) -> Iterator[Problem]:
     for path in sorted(task.protected & set(task.reference)):
         if task.reference[path] != task.start.get(path):
             yield bad("reference", f"{path!r}, which is protected", "a reference that a player could hand in")
-    if path_problem(task.main) is not None or task.main not in {*task.start, *task.reference}:
+    known = {*task.start, *task.reference}
+    if task.grading != "pytest" and (path_problem(task.main) is not None or task.main not in known):
         yield bad("main", repr(task.main), "the path of a start or reference file")
     for name in task.entry:
         if not name.isidentifier():
@@ -308,6 +334,42 @@ def _problems(task: Task) -> Iterator[Problem]:
         value = getattr(task.limits, f.name)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
             yield bad(f"limits.{f.name}", repr(value), "a finite number above 0")
+
+
+def _suite_problems(task: Task, bad: Callable[[str, str, str], Problem]) -> Iterator[Problem]:
+    """What is wrong with the fields of ``pytest`` grading."""
+    for name in sorted(_LATER):
+        if getattr(task, name) and task.grading != "pytest":
+            yield bad(name, "something", f"nothing, for grading is {task.grading!r} and not 'pytest'")
+    if task.grading != "pytest":
+        return
+    if task.way not in ("", *SUITE_WAYS):
+        yield bad("way", repr(task.way), f"one of {', '.join(SUITE_WAYS)}, or nothing, to find it out")
+    if task.prelude or task.entry:
+        yield bad(
+            "prelude" if task.prelude else "entry", "something", "nothing: pytest files import what they use"
+        )
+    for path in sorted(set(task.suite) & set(task.reference)):
+        yield bad(
+            "reference", f"{path!r}, which is also a file of the suite", "a reference that changes no test"
+        )
+    for kind, files in (("hidden", {**task.start, **task.suite}), ("visible", task.start)):
+        for test in getattr(task, kind):
+            if test.id.partition("::")[0] not in files:
+                expected = (
+                    "a node id whose file is part of the suite or the start"
+                    if kind == "hidden"
+                    else ("a start file, or a node id in one: visible tests lie in the workspace")
+                )
+                yield bad(f"{kind}", f"{test.id!r}", expected)
+    for test_id in sorted(set(task.pass_to_pass) - {test.id for test in task.hidden}):
+        yield bad("pass_to_pass", f"{test_id!r}, which is no hidden test", "ids of hidden tests")
+    for path in task.pythonpath:
+        if path != "." and path_problem(path) is not None:
+            yield bad("pythonpath", repr(path), "folders of the workspace, like 'src', or '.'")
+    for plugin in task.plugins:
+        if not all(part.isidentifier() for part in plugin.split(".")):
+            yield bad("plugins", repr(plugin), "names of modules that can be imported, like 'pytest_mock'")
 
 
 def _no_python(code: str, name: str) -> str | None:

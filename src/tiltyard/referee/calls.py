@@ -12,10 +12,12 @@ import select
 import socket
 import time
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
+from tiltyard.referee.controls import Control
 from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
 from tiltyard.referee.inside.testrun import GONE
@@ -30,28 +32,36 @@ _CONTROL_BOUND = 256 << 20
 
 
 def grade_calls(
-    wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+    wall: Wall,
+    task: Task,
+    files: Files,
+    order: list[int],
+    stop: bool,
+    allowed: Allowed | None = None,
+    negative: Control | None = None,
 ) -> Examined:
-    """Run the hidden tests against ``files``, in this order. See :class:`tiltyard.referee.result.Way`.
+    """Run the hidden tests against ``files``, in this order, and the control among them. See
+    :class:`tiltyard.referee.result.Way`.
 
     Tests that leave nothing behind are run without a fork. Where one of them does not end, or ends a process, those
     that are left are run in fresh cells, each in forks of its own."""
-    tests = _tests(task, order, allowed or {})
+    tests = _tests(task, order, allowed or {}, negative)
     begin = time.monotonic()
     reports: dict[int, list[Any]] = {}
-    if prepared(task).together(order):
+    if all(item[2] for item in (prepared(task).prelude, *(test[1] for test in tests))):
         reports = _session(wall, task, files, tests, stop, task.limits.grade_s, together=True)
     left = [test for test in tests if test[0] not in reports]
     if left:
         grade_s = max(0.0, task.limits.grade_s - (time.monotonic() - begin if reports else 0.0))
         reports |= _session(wall, task, files, left, stop, grade_s, together=False)
-    return _collect(task, order, reports)
+    passed = negative is not None and reports.pop(len(task.hidden), [False])[0]
+    return replace(_collect(task, order, reports), control_passed=passed)
 
 
-def _tests(task: Task, order: list[int], allowed: Allowed) -> list[list[Any]]:
+def _tests(task: Task, order: list[int], allowed: Allowed, negative: Control | None) -> list[list[Any]]:
     """As the examiner takes them."""
     ready = prepared(task)
-    return [
+    tests = [
         [
             i,
             ready.tests[i],
@@ -60,6 +70,10 @@ def _tests(task: Task, order: list[int], allowed: Allowed) -> list[list[Any]]:
         ]
         for i in order
     ]
+    if negative is not None:
+        seconds = task.hidden[negative.of].time_s or task.limits.test_s
+        tests.insert(min(negative.place, len(tests)), [len(task.hidden), negative.item, seconds, None])
+    return tests
 
 
 def _session(

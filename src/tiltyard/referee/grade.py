@@ -8,6 +8,7 @@ from dataclasses import replace
 from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee.calls import grade_calls
+from tiltyard.referee.controls import FLAG, Control, as_task, control_of
 from tiltyard.referee.result import Allowed, Examined, Way
 from tiltyard.referee.stdio import grade_stdio
 from tiltyard.task import REWARD_RULES, Files, Grading, RewardRule, Task
@@ -15,13 +16,19 @@ from tiltyard.verdict import Outcome, Verdict
 
 WAYS: dict[Grading, Way] = {"calls": grade_calls, "stdio": grade_stdio}
 REMEMBERED = 4096
+FAILED = ("assertion failed", "wrong output")
 
 
 class Referee:
-    """Grades submissions in cells of one wall. Safe to use from several threads; owns nothing that must be closed."""
+    """Grades submissions in cells of one wall. Safe to use from several threads; owns nothing that must be closed.
 
-    def __init__(self, wall: Wall) -> None:
+    ``controls``: a negative control (``referee.controls``) is put among the hidden tests of each grading; a submission
+    that passes it gets 0 and a flag."""
+
+    def __init__(self, wall: Wall, *, controls: bool = False) -> None:
         self._wall = wall
+        self._controls = controls
+        self._no_control: set[str] = set()
         self._liberties: dict[str, Allowed] = {}
 
     def grade(
@@ -50,13 +57,15 @@ class Referee:
             examined = self._grade(task, solution_files(task, files), sequence, rule == "all")
         except ArenaError as error:
             return Verdict(None, graded=task.grading, void=str(error))
-        return Verdict(
-            _reward(rule, examined.outcomes), examined.outcomes, task.grading, tuple(sorted(examined.flags))
-        )
+        reward_of = 0.0 if FLAG in examined.flags else _reward(rule, examined.outcomes)
+        return Verdict(reward_of, examined.outcomes, task.grading, tuple(sorted(examined.flags)))
 
     def _grade(self, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
         """Examine, and again where the solution took liberties that the reference does not take."""
-        examined = self._examine(task, files, order, stop)
+        control = self._control(task)
+        examined = self._examine(task, files, order, stop, control=control)
+        if control is not None and examined.control_passed and self._holds(task, control):
+            return replace(examined, flags=examined.flags | {FLAG})
         passed = {o.id for o in examined.outcomes if o.passed}
         taken = {
             i: examined.liberties[t.id]
@@ -77,6 +86,19 @@ class Referee:
             flags |= {"took_liberties"}
         return Examined(tuple(counts[t.id] for t in task.hidden), flags)
 
+    def _control(self, task: Task) -> Control | None:
+        return control_of(task) if self._controls and task.digest not in self._no_control else None
+
+    def _holds(self, task: Task, control: Control) -> bool:
+        """Whether the reference fails the control. One that it passes, or does not get to, counts against nobody."""
+        [outcome] = self._examine(
+            as_task(task, control), solution_files(task, task.reference), [0], True
+        ).outcomes
+        if outcome.reason in FAILED:
+            return True
+        self._no_control.add(task.digest)
+        return False
+
     def _liberties_of_reference(self, task: Task) -> Allowed:
         """By index of a hidden test that the reference passes: the liberties that it takes there."""
         known = self._liberties.get(task.digest)
@@ -94,14 +116,21 @@ class Referee:
         return allowed
 
     def _examine(
-        self, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+        self,
+        task: Task,
+        files: Files,
+        order: list[int],
+        stop: bool,
+        allowed: Allowed | None = None,
+        control: Control | None = None,
     ) -> Examined:
         """Grade; again in fresh cells if the arena failed, or if a process ended, which a submission does again and
         chance does not. In doubt ask the reference. ArenaError: it is void."""
         way, failure, examined = WAYS[task.grading], None, None
+        with_control = {} if control is None else {"negative": control}
         for first in (True, False):
             try:
-                examined, failure = way(self._wall, task, files, order, stop, allowed), None
+                examined, failure = way(self._wall, task, files, order, stop, allowed, **with_control), None
             except ArenaError as error:
                 examined, failure = None, error
                 continue

@@ -29,10 +29,6 @@ class Prepared:
     prelude: list[Any]
     tests: tuple[list[Any], ...]
 
-    def together(self, order: list[int]) -> bool:
-        """Whether these tests leave nothing behind, nor does the prelude."""
-        return all(item[2] for item in (self.prelude, *(self.tests[i] for i in order)))
-
 
 _known: OrderedDict[str, Prepared] = OrderedDict()
 _lock = threading.Lock()
@@ -47,8 +43,8 @@ def prepared(task: Task) -> Prepared:
             return known
     modules = frozenset(task.modules)
     made = Prepared(
-        _item(task.prelude, "<prelude>", modules),
-        tuple(_item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
+        item(task.prelude, "<prelude>", modules),
+        tuple(item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
     )
     with _lock:
         _known[task.digest] = made
@@ -57,7 +53,8 @@ def prepared(task: Task) -> Prepared:
     return made
 
 
-def _item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
+def item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
+    """One prelude or test as the examiner takes it. Raises what ``compile`` raises."""
     if len(source) > MAX_SOURCE:
         return [source, "", False]
     code = compile(source, name, "exec", dont_inherit=True)

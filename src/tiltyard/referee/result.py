@@ -24,6 +24,8 @@ class Examined:
     doubtful: frozenset[str] = frozenset()
     liberties: Mapping[str, frozenset[str]] = field(default_factory=dict)
     ended: bool = False
+    control_passed: bool = False
+    """A negative control passed (``referee.controls``)."""
 
 
 Allowed: TypeAlias = Mapping[int, frozenset[str]]

@@ -10,6 +10,7 @@ import math
 import time
 
 from tiltyard.cells.protocol import CellFileError, CellLost, Run, RunResult, Wall
+from tiltyard.referee.controls import Control
 from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
 from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Task, Test
@@ -20,23 +21,34 @@ KILLED = "killed by signal 9"
 
 
 def grade_stdio(
-    wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
+    wall: Wall,
+    task: Task,
+    files: Files,
+    order: list[int],
+    stop: bool,
+    allowed: Allowed | None = None,
+    negative: Control | None = None,
 ) -> Examined:
     """Run the program on each hidden test. See :class:`tiltyard.referee.result.Way`."""
     outcomes: dict[int, Outcome] = {}
     end, skip = time.monotonic() + task.limits.grade_s, ""
+    control_passed = False
     for i in order:
         if not skip and time.monotonic() >= end:
             skip = NO_TIME
-        reason = skip or _run_one(wall, task, files, task.hidden[i])
+        result: RunResult | str = skip or _run_one(wall, task, files, task.hidden[i])
+        reason = result if isinstance(result, str) else judge(task.hidden[i], result)
+        if negative is not None and negative.of == i and not isinstance(result, str):
+            control_passed = not judge(negative.test, result)
         outcomes[i] = Outcome(task.hidden[i].id, not reason, reason)
         if stop and reason == TIMED_OUT:
             skip = AFTER_TIME_OUT
     ended = any(o.reason in (DESTROYED, KILLED) for o in outcomes.values())
-    return Examined(tuple(outcomes[i] for i in sorted(order)), ended=ended)
+    return Examined(tuple(outcomes[i] for i in sorted(order)), ended=ended, control_passed=control_passed)
 
 
-def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
+def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> RunResult | str:
+    """How the program ended, or why it could not be run to an end."""
     limits = task.limits
     run = Run(
         argv=("python", task.main, *test.args),
@@ -46,7 +58,7 @@ def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
     )
     cell = wall.open(files, cell_limits(limits))
     try:
-        result = cell.run(run)
+        return cell.run(run)
     except CellFileError:
         return "the program is missing"
     except CellLost as error:
@@ -55,7 +67,6 @@ def _run_one(wall: Wall, task: Task, files: Files, test: Test) -> str:
         raise
     finally:
         cell.close()
-    return judge(test, result)
 
 
 def judge(test: Test, result: RunResult) -> str:

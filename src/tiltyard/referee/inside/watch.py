@@ -112,7 +112,8 @@ class Watch:
             self._look(value)
 
     def _function(self, function: types.FunctionType) -> None:
-        if function.__module__ in PURE or function.__code__.co_filename == "<string>":
+        home = function.__globals__.get("__name__")  # not __module__, which decorators copy
+        if home in PURE or function.__code__.co_filename == "<string>":
             return  # the latter was made by dataclasses or namedtuple
         self._code(function.__code__)
         self._table(vars(function))
