@@ -148,7 +148,7 @@ class _Reports:
         """(index, [passed, reason, flags, died, liberties]) of a test, (-1, []) when the solution is loaded, None at
         the end. _Late if nothing comes ``before`` that time; ArenaError if the examiner fails."""
         left = min(before, self._deadline) - time.monotonic()
-        if not select.select([self._link.sock], [], [], max(0.0, left))[0]:
+        if not self._link.buffered() and not select.select([self._link.sock], [], [], max(0.0, left))[0]:
             if before < self._deadline:
                 raise _Late
             raise ArenaError("the examiner did not finish within its time limit")

@@ -94,6 +94,10 @@ class Link:
             raise ProtocolError("a frame that is no array")
         return message
 
+    def buffered(self) -> bool:
+        """Whether the next message, or its beginning, has been read from the socket already."""
+        return bool(self._buffer)
+
     def pending(self) -> bool:
         """Whether bytes have arrived that were not asked for yet. Closed if the other side is gone."""
         if self._buffer:
