@@ -3,7 +3,7 @@
 Descriptor 3 is the link to the examiner. First message in: ``[main path, bound, number of tests, together]``; first
 message out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this
 process answers on it (see ``peer``), or, if the tests may be answered ``together`` and the solution keeps nothing from
-one to the next (see ``watch``), this process itself. Everything here is at the mercy of the solution's code: the
+one to the next (see ``keeping``), this process itself. Everything here is at the mercy of the solution's code: the
 examiner believes nothing.
 """
 
@@ -21,9 +21,9 @@ from typing import Any
 
 from . import fork
 from .describe import members
+from .keeping import Watch, watch
 from .link import Closed, Link, ProtocolError, recv_fd
 from .peer import Peer
-from .watch import Watch, watch
 
 MAX_PRINTED = 1 << 20
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from tests.referee.conftest import Grade
-from tiltyard.referee.inside.watch import watch
+from tiltyard.referee.inside.keeping import watch
 from tiltyard.task import Limits
 
 
@@ -198,7 +198,7 @@ def test_random_numbers_begin_anew_with_each_test(grade: Grade) -> None:
 
 
 def test_the_modules_of_the_list_exist() -> None:
-    from tiltyard.referee.inside import watch as watching
+    from tiltyard.referee.inside import keeping
 
-    names = {name.partition(".")[0] for name in watching.PURE}
+    names = {name.partition(".")[0] for name in keeping.PURE}
     assert names <= sys.stdlib_module_names
