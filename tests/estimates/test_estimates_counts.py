@@ -24,7 +24,6 @@ from tiltyard.estimates import (
     standing,
 )
 
-
 same_everywhere = settings(deadline=None, derandomize=True, max_examples=60)
 
 

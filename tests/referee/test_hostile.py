@@ -37,7 +37,19 @@ class Examination:
         tests_sent = [[i, [t, "", True], seconds, None] for i, t in enumerate(tests)]
         self._control = Link(control, 1 << 20)
         self._control.send(
-            ["solution.py", ["f"], ["solution"], ["", "", True], tests_sent, 1 << 20, 5.0, 60.0, False, ""]
+            [
+                "solution.py",
+                ["f"],
+                ["solution"],
+                ["", "", True],
+                tests_sent,
+                1 << 20,
+                5.0,
+                60.0,
+                False,
+                False,
+                "",
+            ]
         )
         control.settimeout(60)
         self.reports = list(self._read())
@@ -45,7 +57,8 @@ class Examination:
 
     def _read(self) -> Iterator[list[Any]]:
         while (message := self._control.recv()) != ["done"]:
-            yield message[2:6]
+            if message != ["loaded"]:
+                yield message[2:6]
 
     def _play(self, link: socket.socket, adversary: Adversary, hello: list[Any]) -> None:
         try:

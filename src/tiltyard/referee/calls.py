@@ -7,16 +7,18 @@ It never reads a byte that the solution's side wrote.
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
 from tiltyard.cells.protocol import CellLimits, Started, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.controls import Control
+from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
 from tiltyard.referee.inside.testrun import GONE
 from tiltyard.referee.prepare import MAGIC, prepared
@@ -39,14 +41,59 @@ def grade_calls(
     negative: Control | None = None,
 ) -> Examined:
     """Run the hidden tests against ``files``, in this order, and the control among them. See
-    :class:`tiltyard.referee.result.Way`."""
-    limits = task.limits
+    :class:`tiltyard.referee.result.Way`.
+
+    Tests that leave nothing behind are run without a fork. Where one of them does not end, or ends a process, those
+    that are left are run in fresh cells, each in forks of its own."""
+    tests = _tests(task, order, allowed or {}, negative)
+    begin = time.monotonic()
+    reports: dict[int, list[Any]] = {}
+    if all(item[2] for item in (prepared(task).prelude, *(test[1] for test in tests))):
+        reports = _session(wall, task, files, tests, stop, task.limits.grade_s, together=True)
+    left = [test for test in tests if test[0] not in reports]
+    if left:
+        grade_s = max(0.0, task.limits.grade_s - (time.monotonic() - begin if reports else 0.0))
+        reports |= _session(wall, task, files, left, stop, grade_s, together=False)
+    passed = negative is not None and reports.pop(len(task.hidden), [False])[0]
+    return replace(_collect(task, order, reports), control_passed=passed)
+
+
+def _tests(task: Task, order: list[int], allowed: Allowed, negative: Control | None) -> list[list[Any]]:
+    """As the examiner takes them."""
+    ready = prepared(task)
+    tests = [
+        [
+            i,
+            ready.tests[i],
+            task.hidden[i].time_s or task.limits.test_s,
+            sorted(allowed[i]) if i in allowed else None,
+        ]
+        for i in order
+    ]
+    if negative is not None:
+        seconds = task.hidden[negative.of].time_s or task.limits.test_s
+        tests.insert(min(negative.place, len(tests)), [len(task.hidden), negative.item, seconds, None])
+    return tests
+
+
+def _session(
+    wall: Wall,
+    task: Task,
+    files: Files,
+    tests: list[list[Any]],
+    stop: bool,
+    grade_s: float,
+    *,
+    together: bool,
+) -> dict[int, list[Any]]:
+    """Reports on tests by index: on all, or if they are run ``together`` on those before a process ended."""
+    limits, ready = task.limits, prepared(task)
+    total = limits.load_s + grade_s + GRACE_S
     link_e, link_s = socket.socketpair()
     control, control_e = socket.socketpair()
     with contextlib.ExitStack() as stack:
         for sock in (link_e, link_s, control, control_e):
             stack.callback(sock.close)
-        total = limits.load_s + limits.grade_s + GRACE_S
         examiner_cell = wall.open({}, _examiner_limits(limits))
         stack.callback(examiner_cell.close)
         solution_cell = wall.open(files, cell_limits(limits))
@@ -59,13 +106,14 @@ def grade_calls(
         link_e.close()
         control_e.close()
         link = Link(control, _CONTROL_BOUND)
+        entry, modules = list(task.entry), list(task.modules)
+        rest = [limits.message_bytes, limits.load_s, grade_s, stop, together, MAGIC]
         try:
-            link.send(_examination(task, order, stop, allowed or {}, negative))
+            link.send([task.main, entry, modules, ready.prelude, tests, *rest])
         except Closed:
             raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
-        reports = dict(_reports(link, examiner, time.monotonic() + total))
-        passed = negative is not None and reports.pop(len(task.hidden), [False])[0]
-        return replace(_collect(task, order, reports), control_passed=passed)
+        reports = _Reports(link, examiner, time.monotonic() + total)
+        return _in_time(reports, tests, stop, grade_s) if together else _all(reports)
 
 
 def _examiner_limits(limits: Limits) -> CellLimits:
@@ -80,46 +128,85 @@ def _examiner_limits(limits: Limits) -> CellLimits:
     )
 
 
-def _examination(
-    task: Task, order: list[int], stop: bool, allowed: Allowed, negative: Control | None
-) -> list[Any]:
-    limits, ready = task.limits, prepared(task)
-    tests = [
-        [
-            i,
-            ready.tests[i],
-            task.hidden[i].time_s or limits.test_s,
-            sorted(allowed[i]) if i in allowed else None,
-        ]
-        for i in order
-    ]
-    if negative is not None:
-        seconds = task.hidden[negative.of].time_s or limits.test_s
-        tests.insert(min(negative.place, len(tests)), [len(task.hidden), negative.item, seconds, None])
-    entry, modules = list(task.entry), list(task.modules)
-    rest = [limits.message_bytes, limits.load_s, limits.grade_s, stop, MAGIC]
-    return [task.main, entry, modules, ready.prelude, tests, *rest]
+class _Late(Exception):
+    """No report came in time."""
 
 
-def _reports(link: Link, examiner: Started, deadline: float) -> Iterator[tuple[int, list[Any]]]:
-    """(index, [passed, reason, flags, died, liberties]) for each test. ArenaError if the examiner does not get to its end."""
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([link.sock], [], [], left)[0]:
+class _Ended(ArenaError):
+    """The examiner ended before its end."""
+
+
+class _Reports:
+    """What an examiner says, until it is done."""
+
+    def __init__(self, link: Link, examiner: Started, deadline: float) -> None:
+        self._link = link
+        self._examiner = examiner
+        self._deadline = deadline
+
+    def next(self, before: float = math.inf) -> tuple[int, list[Any]] | None:
+        """(index, [passed, reason, flags, died, liberties]) of a test, (-1, []) when the solution is loaded, None at
+        the end. _Late if nothing comes ``before`` that time; ArenaError if the examiner fails."""
+        left = min(before, self._deadline) - time.monotonic()
+        if not self._link.buffered() and not select.select([self._link.sock], [], [], max(0.0, left))[0]:
+            if before < self._deadline:
+                raise _Late
             raise ArenaError("the examiner did not finish within its time limit")
         try:
-            message = link.recv()
+            message = self._link.recv()
         except (Closed, ProtocolError):
-            raise ArenaError(f"the examiner ended by itself (status {examiner.wait(1.0)})") from None
+            raise _Ended(f"the examiner ended by itself (status {self._examiner.wait(1.0)})") from None
         match message:
             case ["test", int(index), bool(passed), str(reason), list(flags), bool(died), list(liberties)]:
-                yield index, [passed, reason, flags, died, liberties]
+                return index, [passed, reason, flags, died, liberties]
+            case ["loaded"]:
+                return -1, []
             case ["void", str(reason)]:
                 raise ArenaError(reason)
             case ["done"]:
-                return
+                return None
             case _:
                 raise ArenaError("the examiner sent something that is no report")
+
+
+def _all(reports: _Reports) -> dict[int, list[Any]]:
+    """Of an examiner that keeps the time itself."""
+    found: dict[int, list[Any]] = {}
+    while (one := reports.next()) is not None:
+        if one[0] >= 0:
+            found[one[0]] = one[1]
+    return found
+
+
+def _in_time(reports: _Reports, tests: list[list[Any]], stop: bool, grade_s: float) -> dict[int, list[Any]]:
+    """Of an examiner whose time is kept here; up to where a process ended."""
+    found: dict[int, list[Any]] = {}
+    end = time.monotonic() + grade_s
+    before = math.inf
+    left = deque(tests)
+    try:
+        while (one := reports.next(before)) is not None:
+            index, report = one
+            if index >= 0:
+                if report and report[1].startswith(GONE):
+                    break  # nobody answers those that are left
+                found[index] = report
+                left.popleft()
+            now = time.monotonic()
+            if left and now >= end:
+                return found | dict.fromkeys((test[0] for test in left), _not_run(NO_TIME))
+            before = min(now + left[0][2], end) if left else math.inf
+    except _Late:
+        found[left.popleft()[0]] = _not_run(TIMED_OUT)
+        if stop:
+            found |= dict.fromkeys((test[0] for test in left), _not_run(AFTER_TIME_OUT))
+    except _Ended:
+        pass
+    return found
+
+
+def _not_run(reason: str) -> list[Any]:
+    return [False, reason, [], False, []]
 
 
 def _collect(task: Task, order: list[int], reports: dict[int, list[Any]]) -> Examined:

@@ -1,9 +1,11 @@
-"""The program in the examiner's cell: holds the hidden tests, runs them in forks of its own, believes nothing.
+"""The program in the examiner's cell: holds the hidden tests, runs them, believes nothing.
 
 Descriptor 3 is the control socket to the arena, 4 the link to the solution's cell. In: one message, the examination
-(see :func:`main`). Out, on 3: ``["test", index, passed, reason, flags, died, liberties]`` after each test, at the end
-``["done"]``; or ``["void", reason]`` if the task's own prelude fails. Time limits are kept here, outside the
-solution's process: a test that does not end is killed.
+(see :func:`main`). Out, on 3: ``["loaded"]``, ``["test", index, passed, reason, flags, died, liberties]`` after each
+test, at the end ``["done"]``; or ``["void", reason]`` if the task's own prelude fails.
+
+Tests run in forks of this process, whose time limits are kept here: one that does not end is killed. ``together`` they
+run in this process itself, and the arena keeps the time.
 """
 
 from __future__ import annotations
@@ -36,14 +38,15 @@ NO_REPORT = "the test's process ended without a report"
 
 def main(fds: list[int]) -> None:
     """Examine once. The message:
-    ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, magic]``.
+    ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, together,
+    magic]``.
 
     ``tests`` is a list of ``[index, item, seconds, allowed liberties or None for all]`` in the order in which they are
     to run. An item, as the prelude is one, is ``[source, compiled code in hex or "", leaves nothing behind]``; the
     compiled code is for the interpreter with the bytecode number ``magic``."""
     control = Link(socket.socket(fileno=fds[0]), 256 << 20)
     solution = socket.socket(fileno=fds[1])
-    main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, magic = control.recv()
+    main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, together, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -52,7 +55,7 @@ def main(fds: list[int]) -> None:
     link = Link(solution, 4096)
     failed = None
     try:
-        link.send([main_path, bound, len(tests)])
+        link.send([main_path, bound, len(tests), together])
     except Closed:
         failed = f"{GONE} while loading"
     compiled_here = magic == importlib.util.MAGIC_NUMBER.hex()
@@ -64,9 +67,17 @@ def main(fds: list[int]) -> None:
         return
     batches = list(_batches(tests, prelude[2], compiled_here))
     failed = failed or _await_loaded(solution, link, load_end)
+    control.send(["loaded"])
+    setting = Setting(solution, entry, modules, compiled, bound)
+    if together and failed is None:
+        for batch in batches:
+            for test, report in zip(batch, run(setting, batch, names), strict=True):
+                passed, reason, flags, liberties = report
+                control.send(["test", test[0], passed, reason, flags, False, liberties])
+        control.send(["done"])
+        return
     gc.collect()
     gc.freeze()
-    setting = Setting(solution, entry, modules, compiled, bound)
     for batch in batches:
         for index, report in _examine(setting, batch, names, failed, end, stop):
             control.send(["test", index, *report])
@@ -140,7 +151,10 @@ def _fork_and_run(
         try:
             os.close(reader)
             os.setpgid(0, 0)
-            run(setting, batch, names, writer)
+            for report in run(setting, batch, names):
+                said = json.dumps(report).encode() + b"\n"
+                while said:
+                    said = said[os.write(writer, said) :]
         finally:
             os._exit(0)
     os.close(writer)

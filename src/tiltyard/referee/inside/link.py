@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import functools
 import json
-import select
 import socket
 import struct
 import sys
@@ -95,9 +94,22 @@ class Link:
             raise ProtocolError("a frame that is no array")
         return message
 
+    def buffered(self) -> bool:
+        """Whether the next message, or its beginning, has been read from the socket already."""
+        return bool(self._buffer)
+
     def pending(self) -> bool:
-        """Whether bytes have arrived that were not asked for yet."""
-        return bool(self._buffer) or bool(select.select([self.sock], [], [], 0)[0])
+        """Whether bytes have arrived that were not asked for yet. Closed if the other side is gone."""
+        if self._buffer:
+            return True
+        try:
+            if self.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                return True
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise Closed(str(error)) from None
+        raise Closed("end of stream")
 
     def _take(self, size: int, first: bool) -> bytes:
         if len(self._buffer) >= size:

@@ -1,8 +1,10 @@
-"""The program in the solution's cell: loads the solution once, then forks a fresh copy of it for every test.
+"""The program in the solution's cell: loads the solution once, and answers every test as if it were the first one.
 
-Descriptor 3 is the link to the examiner. First message in: ``[main path, bound, number of tests]``; first message
-out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this process
-answers on it (see ``peer``). Everything here is at the mercy of the solution's code: the examiner believes nothing.
+Descriptor 3 is the link to the examiner. First message in: ``[main path, bound, number of tests, together]``; first
+message out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this
+process answers on it (see ``peer``), or, if the tests may be answered ``together`` and the solution keeps nothing from
+one to the next (see ``keeping``), this process itself. Everything here is at the mercy of the solution's code: the
+examiner believes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 
 from . import fork
 from .describe import members
+from .keeping import Watch, watch
 from .link import Closed, Link, ProtocolError, recv_fd
 from .peer import Peer
 
@@ -44,6 +47,11 @@ class Printed(io.TextIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def fresh(self) -> None:
+        """As at the start."""
+        self._parts.clear()
+        self._room = MAX_PRINTED
 
     def take(self) -> str:
         text = "".join(self._parts)
@@ -80,7 +88,7 @@ def main(fds: list[int]) -> None:
     """Serve until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
     sock = socket.socket(fileno=fds[0])
     link = Link(sock, 1 << 20)
-    main_path, bound, tests = link.recv()[:3]
+    main_path, bound, tests, together = link.recv()[:4]
     printed, errors = Printed(), Printed()
     sys.stdout, sys.stderr = printed, errors
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
@@ -92,8 +100,33 @@ def main(fds: list[int]) -> None:
     except BaseException as error:
         module, answer = None, ["failed", type(error).__name__]
     link.send(answer)
-    if module is not None:
+    if module is None:
+        return
+    kept = watch(_own_modules()) if together else None
+    if kept is None:
         _fork_for_tests(sock, tests, module, bound, printed, errors)
+    else:
+        _answer_together(sock, tests, module, bound, printed, errors, kept)
+
+
+def _own_modules() -> list[Any]:
+    """All modules that came out of the workspace."""
+    here = os.getcwd() + "/"  # noqa: PTH109
+    return [m for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").startswith(here)]
+
+
+def _answer_together(
+    sock: socket.socket, tests: int, module: Any, bound: int, printed: Printed, errors: Printed, kept: Watch
+) -> None:
+    """Answer one test after the other; end at once where one has changed what the next would find."""
+    for _ in range(tests):
+        fd = recv_fd(sock)
+        if fd is None:
+            return
+        with socket.socket(fileno=fd) as own:
+            _serve(_prepare(own, module, bound, printed, errors))
+        if kept.changed():
+            os._exit(0)
 
 
 def load(path: str) -> Any:
@@ -124,7 +157,7 @@ def _fork_for_tests(
     """One child a descriptor. The next one is forked ahead and waits for its descriptor itself; when it has taken it,
     the one before it is killed with all that is left in its process group."""
     _warm(module)
-    peer = _prepare(module, bound, printed, errors)
+    peer = _prepare(sock, module, bound, printed, errors)  # made once; a fork puts its own socket in
     gc.collect()
     gc.freeze()
     before = 0
@@ -139,7 +172,8 @@ def _fork_for_tests(
                 os.write(writer, b"t")
                 os.close(writer)
                 sock.close()
-                _serve(fd, peer)
+                peer.link.sock = socket.socket(fileno=fd)
+                _serve(peer)
             os._exit(0)
         os.close(writer)
         taken = os.read(reader, 1)
@@ -174,24 +208,22 @@ def _reap() -> None:
         pass
 
 
-def _prepare(module: Any, bound: int, printed: Printed, errors: Printed) -> Peer:
-    """The conversation of every fork, made once; all that a fork adds is its own socket."""
-    nowhere, _ = socket.socketpair()
-    peer = Peer(Link(nowhere, bound), strict=False, resolve=lambda m, n: _resolve(module, m, n))
+def _prepare(sock: socket.socket, module: Any, bound: int, printed: Printed, errors: Printed) -> Peer:
+    """The solution's end of a conversation."""
+    peer = Peer(Link(sock, bound), strict=False, resolve=lambda m, n: _resolve(module, m, n))
 
     def output() -> Any:
         texts = [printed.take(), errors.take()]
         return texts if any(texts) else 0
 
     peer.output = output
-    printed.take()
-    errors.take()
+    printed.fresh()
+    errors.fresh()
     sys.stdin = Asked(peer)
     return peer
 
 
-def _serve(fd: int, peer: Peer) -> None:
-    peer.link.sock = socket.socket(fileno=fd)
+def _serve(peer: Peer) -> None:
     _settle_random()
     try:
         peer.serve_forever()

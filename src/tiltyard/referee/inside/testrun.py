@@ -1,6 +1,6 @@
-"""In a fork of the examiner: run tests, one after the other, each against a fresh fork of the solution, and report.
+"""In the examiner or a fork of it: run tests, one after the other, each in a conversation of its own with the solution.
 
-One line of JSON a test goes to ``writer``: ``[passed, reason, flags, liberties]``. Nothing that a solution wrote is repeated in it.
+The report of a test is ``[passed, reason, flags, liberties]``. Nothing that a solution wrote is repeated in it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import io
-import json
-import os
 import random
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +83,9 @@ def fresh_names(prelude: Any) -> dict[str, Any]:
     return names
 
 
-def run(setting: Setting, tests: list[Any], names: dict[str, Any], writer: int) -> None:
-    """Run the tests, ``[index, code, seconds, liberties]``; ``names`` are the first one's, the others get fresh ones."""
+def run(setting: Setting, tests: list[Any], names: dict[str, Any]) -> Iterator[list[Any]]:
+    """Run the tests, ``[index, code, seconds, liberties]``, and report on each; ``names`` are the first one's, the
+    others get fresh ones."""
     for number, (_, code, _, allowed) in enumerate(tests):
         if number:
             names = fresh_names(setting.prelude)
@@ -98,9 +98,7 @@ def run(setting: Setting, tests: list[Any], names: dict[str, Any], writer: int) 
             report = [False, GONE, [], []]
         mine.close()
         theirs.close()
-        line = json.dumps(report).encode() + b"\n"
-        while line:
-            line = line[os.write(writer, line) :]
+        yield report
 
 
 def _run_one(
