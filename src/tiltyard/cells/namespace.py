@@ -20,12 +20,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tiltyard.cells.client import KeeperCell, filled, socket_pair
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
+from tiltyard.cells.kit import Kit
 from tiltyard.cells.process import PATH, interpreter
 from tiltyard.cells.programs import (
     PACKAGE,
@@ -61,19 +62,30 @@ class _Key:
     interpreter: Interpreter
     hash_seed: int
     preload: tuple[str, ...]
+    kit: tuple[tuple[str, str], ...] = ()
 
 
 class NamespaceWall:
     """Cells of this kind. ``python`` is another interpreter, whose installed packages cells then see; ``preload``
-    names more modules that every run finds loaded (they run in the server, so they must be trusted)."""
+    names more modules that every run finds loaded (they run in the server, so they must be trusted); ``kit``: with
+    the packages of a kit, which are no installed ones (see ``tiltyard.cells.kit``)."""
 
-    def __init__(self, *, hash_seed: int = 0, python: str | None = None, preload: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        hash_seed: int = 0,
+        python: str | None = None,
+        preload: Sequence[str] = (),
+        kit: Kit | None = None,
+    ) -> None:
         found = interpreter(python)
         if not found.site:
             found = Interpreter(
                 os.path.realpath(found.path)
             )  # a virtual environment has nothing that cells need
-        self._key = _Key(found, hash_seed, tuple(preload))
+        kit = kit or Kit()
+        self._key = _Key(found, hash_seed, (*preload, *kit.preload), kit.packages)
+        self._siblings: dict[Kit, NamespaceWall] = {}
         self._held: list[_Server] = []
         self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
         self._owner = os.getpid()
@@ -101,6 +113,17 @@ class NamespaceWall:
             self._cells.add(cell)
         return filled(cell, files)
 
+    def with_kit(self, kit: Kit) -> NamespaceWall:
+        """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""
+        with self._lock:
+            if kit not in self._siblings:
+                made = NamespaceWall(preload=self._key.preload, kit=kit)
+                made._key = replace(
+                    self._key, preload=(*self._key.preload, *kit.preload), kit=(*self._key.kit, *kit.packages)
+                )
+                self._siblings[kit] = made
+            return self._siblings[kit]
+
     def _bring_up(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
         try:
             return self._server().open(caps)
@@ -118,6 +141,8 @@ class NamespaceWall:
             self._cells.clear()
         for cell in cells:
             cell.close()
+        for sibling in list(self._siblings.values()):
+            sibling.close()
         _release(self._held)
 
     def _server(self) -> _Server:
@@ -263,6 +288,7 @@ class _Server:
             "folders": inside_folders(),
             "preload": [*PRELOAD, *key.preload],
             "must": key.preload,
+            "kit": dict(key.kit),
             "packages": key.interpreter.site,
             "hidden": [str(ROOT)],
         }

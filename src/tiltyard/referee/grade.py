@@ -9,6 +9,7 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee.calls import grade_calls
 from tiltyard.referee.controls import FLAG, Control, as_task, control_of
+from tiltyard.referee.pytest_settle import WAYS_OF_PYTEST, is_settled, settle
 from tiltyard.referee.result import Allowed, Examined, Way
 from tiltyard.referee.stdio import grade_stdio
 from tiltyard.task import REWARD_RULES, Files, Grading, RewardRule, Task
@@ -17,6 +18,13 @@ from tiltyard.verdict import Outcome, Verdict
 WAYS: dict[Grading, Way] = {"calls": grade_calls, "stdio": grade_stdio}
 REMEMBERED = 4096
 FAILED = ("assertion failed", "wrong output")
+
+
+def way_of(task: Task) -> tuple[str, Way]:
+    """The way of grading of a task in which nothing is left open, with the name that a verdict has for it."""
+    if task.grading == "pytest":
+        return f"pytest-{task.way}", WAYS_OF_PYTEST[task.way]
+    return task.grading, WAYS[task.grading]
 
 
 class Referee:
@@ -30,6 +38,7 @@ class Referee:
         self._controls = controls
         self._no_control: set[str] = set()
         self._liberties: dict[str, Allowed] = {}
+        self._settled: dict[str, Task] = {}
 
     def grade(
         self,
@@ -44,7 +53,12 @@ class Referee:
         ``files`` are the submission's files by path; protected files come from the task whatever is in them.
         ``reward`` overrides the task's rule. ``order`` is a permutation of the hidden tests' indices, in which they
         are run; outcomes are reported in the task's order. UsageError: ``order`` or ``reward`` make no sense.
+        What a pytest task leaves open (see ``settled``) is found out first.
         """
+        try:
+            task = self.settled(task)
+        except ArenaError as error:
+            return Verdict(None, graded=task.grading, void=str(error))
         sequence = list(range(len(task.hidden))) if order is None else list(order)
         if sorted(sequence) != list(range(len(task.hidden))):
             raise UsageError(
@@ -53,12 +67,24 @@ class Referee:
         rule = reward or task.reward
         if rule not in REWARD_RULES:
             raise UsageError(f"reward is {rule!r}; expected one of {', '.join(REWARD_RULES)}")
+        graded, _ = way_of(task)
         try:
             examined = self._grade(task, solution_files(task, files), sequence, rule == "all")
         except ArenaError as error:
-            return Verdict(None, graded=task.grading, void=str(error))
-        reward_of = 0.0 if FLAG in examined.flags else _reward(rule, examined.outcomes)
-        return Verdict(reward_of, examined.outcomes, task.grading, tuple(sorted(examined.flags)))
+            return Verdict(None, graded=graded, void=str(error))
+        worth = 0.0 if FLAG in examined.flags else _reward(rule, examined.outcomes, task.pass_to_pass)
+        return Verdict(worth, examined.outcomes, graded, tuple(sorted(examined.flags)))
+
+    def settled(self, task: Task) -> Task:
+        """The task with the hidden tests and the way of a suite that it leaves open; another one is itself. Found out
+        once. ArenaError: the arena failed at it, or there is no test."""
+        if is_settled(task):
+            return task
+        if task.digest not in self._settled:
+            if len(self._settled) >= REMEMBERED:
+                self._settled.clear()
+            self._settled[task.digest] = settle(self._wall, task)[0]
+        return self._settled[task.digest]
 
     def _grade(self, task: Task, files: Files, order: list[int], stop: bool) -> Examined:
         """Examine, and again where the solution took liberties that the reference does not take."""
@@ -87,7 +113,8 @@ class Referee:
         return Examined(tuple(counts[t.id] for t in task.hidden), flags)
 
     def _control(self, task: Task) -> Control | None:
-        return control_of(task) if self._controls and task.digest not in self._no_control else None
+        wanted = self._controls and task.grading != "pytest" and task.digest not in self._no_control
+        return control_of(task) if wanted else None
 
     def _holds(self, task: Task, control: Control) -> bool:
         """Whether the reference fails the control. One that it passes, or does not get to, counts against nobody."""
@@ -126,7 +153,7 @@ class Referee:
     ) -> Examined:
         """Grade; again in fresh cells if the arena failed, or if a process ended, which a submission does again and
         chance does not. In doubt ask the reference. ArenaError: it is void."""
-        way, failure, examined = WAYS[task.grading], None, None
+        way, failure, examined = way_of(task)[1], None, None
         with_control = {} if control is None else {"negative": control}
         for first in (True, False):
             try:
@@ -170,8 +197,11 @@ def without_clashes(files: dict[str, bytes], first: dict[str, bytes]) -> dict[st
     return out
 
 
-def _reward(rule: RewardRule, outcomes: tuple[Outcome, ...]) -> float:
-    passed = sum(o.passed for o in outcomes)
-    if rule == "all":
-        return 1.0 if outcomes and passed == len(outcomes) else 0.0
-    return passed / len(outcomes) if outcomes else 0.0
+def _reward(rule: RewardRule, outcomes: tuple[Outcome, ...], pass_to_pass: tuple[str, ...] = ()) -> float:
+    """All or nothing, or the share of tests that pass. What passes at the start (``pass_to_pass``) earns no share: if
+    one of those no longer passes, the reward is 0."""
+    kept = set(pass_to_pass)
+    if rule == "all" or any(o.id in kept and not o.passed for o in outcomes):
+        return 1.0 if outcomes and all(o.passed for o in outcomes) else 0.0
+    counted = [o for o in outcomes if o.id not in kept]
+    return sum(o.passed for o in counted) / len(counted) if counted else 0.0

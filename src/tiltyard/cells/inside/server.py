@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import cgroup, lock, perform, root, stall, wire
+from . import cgroup, kit, lock, perform, root, stall, wire
 from .twin import Locks
 
 TYPE_CHECKING = False
@@ -60,7 +60,10 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         signal.signal(number, signal.SIG_DFL)  # without a handler the namespace's first process can't be hit
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    finder = kit.install(wish["kit"]) if wish["kit"] else None
     _load(wish["folders"], wish["preload"], wish["must"])
+    if finder is not None:
+        kit.remove(finder)
     has_proc, stashed = root.build(wish["packages"], wish["hidden"])
     _forget_origin()
     home, ids = _open(letter)

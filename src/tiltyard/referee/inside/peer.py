@@ -15,7 +15,7 @@ import io
 import operator
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from . import guard, proxy
@@ -58,12 +58,12 @@ class Peer:
         *,
         strict: bool,
         resolve: Callable[[str, str], Any] | None = None,
-        home: str = "",
+        home: str | Container[str] = "",
         liberties: Liberties | None = None,
     ) -> None:
         self.link = link
         self.strict = strict
-        self.home = home
+        self.home: Container[str] = (home,) if isinstance(home, str) else home
         self.flags: set[str] = set()
         self.liberties = liberties or Liberties()
         self.escaped: tuple[str, str] | None = None

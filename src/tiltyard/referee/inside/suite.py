@@ -1,0 +1,174 @@
+"""One pytest session over chosen tests, with its outcomes told to a listener and nothing shown.
+
+Used by the examiner's side of the remote way, by the in-process way, and for visible tests. pytest is the cell's own or
+comes from a kit (see ``kit``); this module imports nothing of it before ``run``. A test has passed if its set-up, its
+call and its tear-down have, and no subtest failed; skipped and xfailed tests have not. No plugin is loaded but those
+of pytest and those that the task names, and no failure is ever formatted: a ``repr`` would run the solution's code.
+"""
+
+# Paths here are text, in processes that must stay small: no pathlib.
+# ruff: noqa: PTH100
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+SKIPPED = "skipped"
+XFAILED = "marked as an expected failure"
+NOT_COLLECTED = "not collected"
+_OFF = (
+    "cacheprovider terminal terminalprogress unraisableexception threadexception junitxml doctest faulthandler "
+    "pastebin pytester"
+).split()
+"""Plugins of pytest's that say something to people, or cost time without changing an outcome."""
+_OPTIONS = [*(word for name in _OFF for word in ("-p", f"no:{name}")), "--assert=plain", "--capture=sys"]
+_ready: list[Any] = []
+"""A configuration with pytest's own plugins registered, made before there is anything to run."""
+
+
+class Listener(Protocol):
+    """What is told of a session. Indices are those of ``Session.tests``."""
+
+    def collected(self, ids: list[str]) -> None:
+        """All node ids, once they are known, in pytest's order."""
+
+    def failed_to_collect(self, file: str, error: BaseException | None) -> None:
+        """A file or class could not be collected."""
+
+    def begin(self, index: int) -> None:
+        """A test begins."""
+
+    def end(self, index: int, reason: str, error: BaseException | None) -> None:
+        """A test has ended: passed if ``reason`` is ""."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What to run: ``tests`` are pairs of an index and a node id, in the order in which they are to run; ``files`` the
+    test files to collect. ``only_collect``: all of them, and run nothing."""
+
+    files: list[str]
+    tests: list[tuple[int, str]]
+    roots: list[str]
+    plugins: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    only_collect: bool = False
+
+
+def warm_up() -> None:
+    """Called by a fork server: where pytest is loaded, get it as far as it goes without a task."""
+    if "pytest" not in sys.modules:
+        return
+    try:
+        from _pytest.config import get_config
+
+        _ready.append(get_config([*_OPTIONS]))
+    except Exception:
+        _ready.clear()  # a pytest that has no such thing starts from its public entry
+
+
+def provide(packages: dict[str, str]) -> None:
+    """Make sure of pytest: loaded, installed for this interpreter, or from the kit. ImportError: there is none."""
+    if "pytest" not in sys.modules:
+        # in a cell the folders of inside modules are one package; outside, where this file is read too, they are not
+        importlib.import_module(f"{__package__}.kit").install(packages)
+    import pytest  # noqa: F401
+
+
+def run(session: Session, listener: Listener) -> None:
+    """Run the session in the current folder. Raises what pytest raises where it can't even begin."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for root in reversed(session.roots):
+        path = os.path.abspath(root)
+        if path not in sys.path:
+            sys.path.insert(0, path)
+    args = [*_OPTIONS, "-o", "addopts=", "--rootdir=.", "--continue-on-collection-errors"]
+    args += [f"--basetemp={os.environ.get('TMPDIR', '/tmp')}/pytest"]
+    args += [word for name in session.plugins for word in ("-p", name)]
+    args += session.options
+    args += ["--collect-only"] if session.only_collect else []
+    gc.freeze()
+    _main([*args, *session.files], _plugin(session, listener))
+
+
+def _main(args: list[str], plugin: Any) -> None:
+    import pytest
+
+    if not _ready:
+        pytest.main(args, plugins=[plugin])
+        return
+    import pathlib
+
+    config = _ready.pop()
+    config.invocation_params = type(config).InvocationParams(
+        args=tuple(args), plugins=None, dir=pathlib.Path.cwd()
+    )
+    config.pluginmanager.register(plugin)
+    config = config.pluginmanager.hook.pytest_cmdline_parse(pluginmanager=config.pluginmanager, args=args)
+    config.hook.pytest_cmdline_main(config=config)
+
+
+def _plugin(session: Session, listener: Listener) -> Any:
+    """The plugin object: made here, for its hooks need pytest's marks."""
+    import pytest
+
+    index_of = {test_id: index for index, test_id in session.tests}
+    place = {test_id: n for n, (_, test_id) in enumerate(session.tests)}
+    made_report = pytest.TestReport
+
+    class Outcomes:
+        reason: str | None = None
+        error: BaseException | None = None
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+            first: dict[str, Any] = {}
+            for item in items:
+                first.setdefault(item.nodeid, item)
+            listener.collected(list(first))
+            if not session.only_collect:
+                items[:] = sorted(
+                    (i for k, i in first.items() if k in place), key=lambda item: place[item.nodeid]
+                )
+
+        def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
+            if isinstance(report, pytest.CollectReport):
+                listener.failed_to_collect(str(report.nodeid).partition("::")[0], call.excinfo.value)
+
+        def pytest_runtest_logstart(self, nodeid: str) -> None:
+            self.reason, self.error = None, None
+            listener.begin(index_of[nodeid])
+
+        def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+            outcome, said = "passed", None
+            if call.excinfo is not None:
+                error = call.excinfo.value
+                skipped = isinstance(error, pytest.skip.Exception)
+                outcome = "skipped" if skipped else "failed"
+                said = (str(item.path), 0, "") if skipped else "failed"
+                if not skipped and self.error is None:
+                    self.error = error
+            return made_report(item.nodeid, item.location, {}, outcome, said, call.when)  # type: ignore[arg-type]
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            part = (
+                getattr(report, "context", None) is not None
+            )  # a subtest: it can fail its test, and not pass it
+            if report.failed:
+                self.reason = "failed"
+            elif hasattr(report, "wasxfail"):
+                self.reason = self.reason or XFAILED
+            elif report.skipped and not part:
+                self.reason = self.reason or SKIPPED
+            elif report.when == "call" and not part and self.reason is None:
+                self.reason = ""
+
+        def pytest_runtest_logfinish(self, nodeid: str) -> None:
+            reason = "failed" if self.reason is None else self.reason
+            listener.end(index_of[nodeid], reason, self.error if reason == "failed" else None)
+
+    return Outcomes()

@@ -1,0 +1,128 @@
+"""What a submission tries in the process of its tests, noticed by an audit hook that can't be taken off again.
+
+Flags are noted for a person to look at; they decide nothing. A flag is raised only where the code that does it stands in
+a file of the submission's package, or for what nothing honest does (reading a process's memory). What is not seen:
+native code, and Python code that runs with a file name of somebody else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_BY_EVENT = {
+    "sys._getframe": "frames", "sys._current_frames": "frames", "sys._current_exceptions": "frames",
+    "gc.get_objects": "gc", "gc.get_referrers": "gc", "gc.get_referents": "gc",
+    "sys.settrace": "tracing", "sys.setprofile": "tracing", "sys.addaudithook": "tracing",
+    "os.kill": "signals", "os.killpg": "signals", "signal.pthread_kill": "signals", "os.exec": "exec",
+    "object.__setattr__": "patched_code", "object.__delattr__": "patched_code", "code.__new__": "patched_code",
+    "function.__new__": "patched_code",
+}  # fmt: skip
+_FRAME_NAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
+_WATCHED = (
+    "_pytest.python _pytest.runner _pytest.reports _pytest.unittest _pytest.main _pytest.fixtures _pytest.nodes "
+    "_pytest.outcomes _pytest.skipping _pytest.capture _pytest.config pluggy._hooks pluggy._callers pluggy._manager "
+    "pytest unittest.case unittest builtins os sys hashlib"
+).split()
+_CHANGING = frozenset(
+    "last_type last_value last_traceback last_exc stdin stdout stderr displayhook ps1 ps2 argv path path_hooks "
+    "path_importer_cache modules meta_path flags orig_argv __warningregistry__ _ environ".split()
+)
+MAX_DEPTH = 40
+Facts = dict[tuple[str, str, str], int]
+
+
+def start(package: str, tests: Iterable[str]) -> set[str]:
+    """Install the hook. ``package`` is the folder (ending in a slash) whose files are the submission's, but for
+    ``tests``, paths of files. Returns the set that flags are put into."""
+    flags: set[str] = set()
+    own = frozenset(tests)
+    getframe = sys._getframe
+    standard = tuple({sys.prefix, sys.base_prefix, "<frozen"})
+    busy = False
+
+    def is_package(frame: Any) -> bool:
+        name = frame.f_code.co_filename
+        return name.startswith(package) and name not in own and "/lib/python" not in name
+
+    def by_package() -> bool:
+        """Whether the nearest code that is not the standard library's is the package's."""
+        frame: Any = getframe(3)
+        depth = 0
+        while frame is not None and depth < MAX_DEPTH:
+            if is_package(frame):
+                return True
+            if not frame.f_code.co_filename.startswith(standard):
+                return False
+            frame, depth = frame.f_back, depth + 1
+        return False
+
+    def look(event: str, args: tuple[Any, ...]) -> None:
+        flag = _BY_EVENT.get(event)
+        if flag is not None:
+            if is_package(getframe(2)):
+                flags.add(flag)
+        elif event == "object.__getattr__":
+            if args[1] in _FRAME_NAMES and is_package(getframe(2)):
+                flags.add("frames")
+        elif event == "open":
+            path = args[0]
+            if type(path) is bytes:
+                path = path.decode("utf-8", "replace")
+            if type(path) is str:
+                if path.startswith("/proc/") and by_package():
+                    flags.add("proc")
+                elif path.rpartition("/")[2] in names and by_package():
+                    flags.add("read_tests")
+        elif (
+            event.startswith("ctypes.") or (event == "import" and args[0] in ("ctypes", "_ctypes"))
+        ) and by_package():
+            flags.add("ctypes")
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        nonlocal busy
+        if busy:
+            return
+        busy = True
+        try:
+            look(event, args)
+        except Exception:
+            pass  # a hook that raises would stop what it only watches
+        finally:
+            busy = False
+
+    names = frozenset(path.rpartition("/")[2] for path in own)
+    sys.addaudithook(hook)
+    return flags
+
+
+def facts() -> Facts:
+    """What the runner's modules and their classes consist of, by identity."""
+    out: Facts = {}
+    for name in _WATCHED:
+        module = sys.modules.get(name)
+        for key, value in list(vars(module).items()) if module is not None else ():
+            if key in _CHANGING:
+                continue
+            out[name, "", key] = id(value)
+            if isinstance(value, type) and value.__module__ == name and name != "builtins":
+                for part, member in list(vars(value).items()):
+                    if not part.startswith("_abc_") and part not in (
+                        "__abstractmethods__",
+                        "__dict__",
+                        "__weakref__",
+                    ):
+                        out[name, key, part] = id(member)
+    return out
+
+
+def changed(before: Facts, now: Callable[[], Facts] = facts) -> set[str]:
+    """Flags for what is no longer what it was."""
+    after = now()
+    out = set()
+    for place, value in before.items():
+        if after.get(place) != value:
+            top = place[0].partition(".")[0]
+            out.add(f"patched_{'pytest' if top in ('_pytest', 'pytest', 'pluggy') else top}")
+    return out

@@ -1,0 +1,94 @@
+"""What a pytest task leaves open, found out with its reference: which tests count, and by which way they run.
+
+All that are collected count, but for those that are skipped or expected to fail on the reference. The way is the
+strongest by which the reference passes all of them and the start does not; where none is one, the one by which the
+reference passes most, so that validation can say what is wrong. The answer is a task with these fields filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tiltyard.cells.protocol import Wall
+from tiltyard.errors import ArenaError
+from tiltyard.referee.inside.suite import SKIPPED, XFAILED
+from tiltyard.referee.pytest_local import collect_local, grade_local
+from tiltyard.referee.pytest_remote import collect_remote, grade_remote
+from tiltyard.referee.pytest_session import Course
+from tiltyard.referee.result import Examined, Way
+from tiltyard.task import SUITE_WAYS, Files, SuiteWay, Task, Test
+
+WAYS_OF_PYTEST: dict[str, Way] = {"remote": grade_remote, "in-process": grade_local}
+_COLLECT: dict[str, Callable[[Wall, Task, Files], Course]] = {
+    "remote": collect_remote,
+    "in-process": collect_local,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One way with the reference: how many of the counted tests it passes, and why the first of the others failed."""
+
+    way: SuiteWay
+    passed: int
+    total: int
+    start_fails: bool
+    reason: str = ""
+
+    @property
+    def works(self) -> bool:
+        return self.total > 0 and self.passed == self.total and self.start_fails
+
+
+def is_settled(task: Task) -> bool:
+    """Whether nothing is left open."""
+    return task.grading != "pytest" or bool(task.way and task.hidden)
+
+
+def settle(wall: Wall, task: Task) -> tuple[Task, tuple[Tried, ...]]:
+    """The task with its tests and its way, and what was tried. ArenaError: the arena failed, or nothing is collected."""
+    if is_settled(task):
+        return task, ()
+    ways: tuple[SuiteWay, ...] = (task.way,) if task.way else ("remote", "in-process")
+    assert {*ways} <= {*SUITE_WAYS}
+    reference, start = task.reference.over(task.start), task.start
+    best: tuple[Task, Tried] | None = None
+    tried: list[Tried] = []
+    for way in ways:
+        candidate = _counted(wall, replace(task, way=way), reference)
+        if candidate is None:
+            tried.append(Tried(way, 0, 0, False, "nothing is collected"))
+            continue
+        found = _examine(wall, candidate, reference)
+        if not task.hidden:
+            kept = [o.id for o in found.outcomes if o.reason not in (SKIPPED, XFAILED)]
+            candidate = replace(candidate, hidden=tuple(Test(i) for i in kept)) if kept else candidate
+            found = replace(found, outcomes=tuple(o for o in found.outcomes if o.id in {*kept}))
+        passed = sum(o.passed for o in found.outcomes)
+        works = bool(found.outcomes) and passed == len(found.outcomes)
+        fails = works and not all(o.passed for o in _examine(wall, candidate, start).outcomes)
+        first = next((f"{o.id}: {o.reason}" for o in found.outcomes if not o.passed), "")
+        one = Tried(way, passed, len(found.outcomes), fails, first)
+        tried.append(one)
+        if one.works:
+            return candidate, tuple(tried)
+        if best is None or one.passed > best[1].passed:
+            best = candidate, one
+    if best is None:
+        raise ArenaError(f"no test of {task.id!r} is collected with its reference, by {' or '.join(ways)}")
+    return best[0], tuple(tried)
+
+
+def _counted(wall: Wall, task: Task, reference: Files) -> Task | None:
+    """The task with all the tests that are collected, if it does not name those that count."""
+    if task.hidden:
+        return task
+    ids = _COLLECT[task.way](wall, task, reference).collected
+    known = {**task.start, **task.suite}
+    ids = tuple(i for i in ids or () if i.partition("::")[0] in known)
+    return replace(task, hidden=tuple(Test(i) for i in ids)) if ids else None
+
+
+def _examine(wall: Wall, task: Task, files: Files) -> Examined:
+    return WAYS_OF_PYTEST[task.way](wall, task, files, list(range(len(task.hidden))), False)
