@@ -17,6 +17,8 @@ from typing import Any
 from tiltyard import __version__
 from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
+from tiltyard.check.probes import probes as probes_of
+from tiltyard.check.rename import libcst
 from tiltyard.check.report import TaskReport, ValidationReport, difference, reference_problem, start_problem
 from tiltyard.check.state import State
 from tiltyard.errors import Problem, UsageError
@@ -40,13 +42,15 @@ def validate(
     wall: str = "auto",
     workers: int = 1,
     reward: RewardRule | None = None,
+    probes: bool = False,
     state: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
     """Look at every task of ``pool`` (a Pool, or whatever ``tiltyard.pool.load`` takes).
 
     For each: the untouched start scores 0 and the reference 1, ``repeats`` times, with identical verdicts; the same
-    under other hash seeds and with the hidden tests in reverse. Malformed tasks are unfit, by the place where they
+    under other hash seeds and with the hidden tests in reverse. With ``probes`` the reference in other clothes
+    (``check.probes``) must score 1 too. Malformed tasks are unfit, by the place where they
     stand. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
     and :class:`Interrupted` with the report so far.
     """
@@ -57,13 +61,16 @@ def validate(
     with_name = make_wall(wall)
     wall_name = with_name.name
     with_name.close()
-    settings = {
+    settings: dict[str, Any] = {
         "repeats": repeats,
         "wall": wall_name,
         "reward": reward,
         "tiltyard": __version__,
         "python": platform.python_version(),
     }
+    if probes:
+        libcst()  # missed before any work is done
+        settings["probes"] = True
     begun = time.monotonic()
     found: dict[str, TaskReport] = {report.task: report for report in malformed}
 
@@ -81,7 +88,7 @@ def validate(
             found |= {id: report for id, report in old.items() if report is not None}
             resumed = sum(report is not None for report in old.values())
         jobs = [task for task in chosen if task.id not in found]
-        make = partial(_Bench, wall_name, repeats, reward)
+        make = partial(_Bench, wall_name, repeats, reward, probes)
         interrupted_by = _all(jobs, make, workers, repeats, found, kept, progress)
     finally:
         if kept is not None:
@@ -129,7 +136,7 @@ def _all(
 
 def _deadline_s(task: Task, repeats: int) -> float:
     """Far more than it can honestly take: every grading three times, and a minute."""
-    return 60.0 + 3 * task.limits.grade_s * 2 * (repeats + len(HASH_SEEDS) + 1)
+    return 60.0 + 3 * task.limits.grade_s * 2 * (repeats + len(HASH_SEEDS) + 6)
 
 
 def _malformed(problems: Sequence[Problem]) -> list[TaskReport]:
@@ -149,15 +156,15 @@ class _Void(Exception):
 class _Bench:
     """What a worker holds: a wall for each hash seed, opened when first needed."""
 
-    def __init__(self, wall: str, repeats: int, reward: RewardRule | None) -> None:
-        self.wall, self.repeats, self.reward = wall, repeats, reward
+    def __init__(self, wall: str, repeats: int, reward: RewardRule | None, probes: bool = False) -> None:
+        self.wall, self.repeats, self.reward, self.probes = wall, repeats, reward, probes
         self.walls: dict[int, Wall] = {}
         self._referee(0)  # a wall that does not work is found here, before any task is blamed
 
     def _referee(self, hash_seed: int) -> Referee:
         if hash_seed not in self.walls:
             self.walls[hash_seed] = make_wall(self.wall, hash_seed=hash_seed)
-        return Referee(self.walls[hash_seed])
+        return Referee(self.walls[hash_seed], controls=True)
 
     def close(self) -> None:
         for wall in self.walls.values():
@@ -188,7 +195,17 @@ class _Bench:
                 return f"verdicts differ between repeats of the {name}: {what}"
         if any(wrong):
             return "; ".join(what for what in wrong if what)
-        return self._elsewhere(task, start, starts[0], reference, references[0])
+        return self._elsewhere(task, start, starts[0], reference, references[0]) or (
+            self._probed(task) if self.probes else None
+        )
+
+    def _probed(self, task: Task) -> str | None:
+        """Why a probe is not worth 1, or None."""
+        for probe in probes_of(task):
+            what = reference_problem(self._grade(task, probe.files))
+            if what is not None:
+                return what.replace("the reference", f"the reference {probe.name}", 1)
+        return None
 
     def _elsewhere(
         self, task: Task, start: Files, of_start: Verdict, reference: Files, of_reference: Verdict

@@ -55,6 +55,14 @@ def validate(
             "--state", metavar="FILE", help="Keep what was found here, and go on from it next time."
         ),
     ] = None,
+    probes: Annotated[
+        bool,
+        typer.Option(
+            "--probes",
+            help="The reference without comments, reformatted, with other locals, noisy and twice as slow must score 1 too "
+            "(needs `tiltyard[adequacy]`).",
+        ),
+    ] = False,
     task: Globs = None,
     tag: Tags = None,
     as_json: Json = False,
@@ -82,6 +90,7 @@ def validate(
             wall=wall,
             workers=workers,
             reward=reward_rule(reward),
+            probes=probes,
             state=state,
             progress=Bar(f"validating {pool}"),
         )

@@ -36,6 +36,8 @@ def compare(
 ) -> list[Compared]:
     """For each mutant (its complete files) whether an input shows a difference from ``reference``. ArenaError: no cell
     could be had."""
+    if task.grading not in ("calls", "stdio"):
+        return [Compared(0)] * len(mutants)
     found: list[Compared] = []
     for start in range(0, len(mutants), MUTANTS_A_RUN):
         some = mutants[start : start + MUTANTS_A_RUN]
