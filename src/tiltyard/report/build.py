@@ -82,14 +82,14 @@ def report(
     player: str = "",
     cutoff: str | None = None,
     group_size: int | None = None,
-    pool: str | None = None,
+    pool: Any = None,
     unsolved_shown: int = MAX_UNSOLVED,
     seed: int = 0,
 ) -> Report:
     """What the episodes of a store say: of one run (an id, or the beginning of one), of one player, or all.
 
-    ``group_size`` None: the largest group that was played, else 8. ``pool`` says where the tasks are now, if not where
-    the records say. ``seed`` is that of the bootstrap. Raises UsageError: no store, no such run or player, no episode,
+    ``group_size`` None: the largest group that was played, else 8. ``pool`` (anything that ``tiltyard.pool.load`` takes) says where the tasks are now, if not
+    where the records say. ``seed`` is that of the bootstrap. Raises UsageError: no store, no such run or player, no episode,
     a date that is none.
     """
     if cutoff is not None:
@@ -118,7 +118,7 @@ def _report(
     player: str,
     cutoff: str | None,
     group_size: int | None,
-    pool: str | None,
+    pool: Any,
     shown: int,
     seed: int,
 ) -> Report:

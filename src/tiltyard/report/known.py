@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tiltyard.errors import TiltyardError
 from tiltyard.pool import load
@@ -23,7 +24,7 @@ class Known:
     notes: tuple[str, ...] = ()
 
 
-def known_tasks(specs: Iterable[str], digests: Iterable[str], pool: str | None = None) -> Known:
+def known_tasks(specs: Iterable[str], digests: Iterable[str], pool: Any = None) -> Known:
     """The tasks with these digests, from the pools that they were played on, or from ``pool`` where that is given.
     A ``pool`` that can't be loaded raises, for it was asked for by name."""
     wanted = set(digests)
