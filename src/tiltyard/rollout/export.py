@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -233,7 +233,12 @@ def parquet_row(record: EpisodeRecord) -> dict[str, Any]:
 def _message_row(message: MessageRecord) -> dict[str, Any]:
     row = {name: getattr(message, name) for name in message.__dataclass_fields__ if name != "usage"}
     row |= {name: getattr(message.usage, name) for name in Usage.__dataclass_fields__}
-    return row | {"calls": [{**call, "arguments": json.dumps(call["arguments"])} for call in message.calls]}
+    return row | {"calls": [_call_row(call) for call in message.calls]}
+
+
+def _call_row(call: Mapping[str, Any]) -> dict[str, Any]:
+    given = call["arguments"]
+    return {**call, "arguments": given if isinstance(given, str) else json.dumps(given)}
 
 
 def _encodable(value: Any) -> Any:

@@ -158,8 +158,8 @@ def reply_of(body: Mapping[str, Any], turn: int) -> Reply:
 
 
 def _call(block: Mapping[str, Any], id: str) -> ToolCall:
-    name, arguments = clean(block.get("name")), plain(block.get("input"))
-    return ToolCall(id, name, arguments, {"type": "tool_use", "name": name, "input": arguments})
+    name, given = clean(block.get("name")), block.get("input")
+    return ToolCall(id, name, plain(given), {"type": "tool_use", "name": name, "input": given})
 
 
 def _usage(found: Any) -> Usage:

@@ -128,9 +128,9 @@ def _text(content: Any) -> str:
 def _call(found: Mapping[str, Any], id: str) -> ToolCall:
     function = found.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, dict) else {}
-    name, arguments = clean(inner.get("name")), plain(inner.get("arguments"))
-    action = {"type": "function", "function": {"name": name, "arguments": arguments}}
-    return ToolCall(id, name, arguments, action)
+    name, given = clean(inner.get("name")), inner.get("arguments")
+    action = {"type": "function", "function": {"name": name, "arguments": given}}
+    return ToolCall(id, name, plain(given), action)
 
 
 def _echo(call: ToolCall) -> dict[str, Any]:
