@@ -282,7 +282,9 @@ class CodeEnv(gymnasium.Env[str, Any]):
             self._play_again("the episode goes on from a snapshot")
         if self._held.cell is None:
             assert self._held.wall is not None
-            self._held.cell = open_cell(self._held.wall, self._place.files, self.limits)
+            self._held.cell = open_cell(
+                self._held.wall, self._place.files, self.limits, pytest=self.task.grading == "pytest"
+            )
         return self._held.cell
 
     def _again(self, what: Callable[[], _T]) -> _T:

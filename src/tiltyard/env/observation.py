@@ -29,6 +29,8 @@ def first_observation(task: Task, limits: Limits, place: Workspace) -> str:
 def _solution(task: Task) -> str:
     if task.grading == "stdio":
         return f"Your program is {name(task.main)}: it reads standard input and writes standard output."
+    if task.grading == "pytest":
+        return ""  # the prompt says what to change; there is no one file of a solution
     if task.entry:
         return f"The tests take {', '.join(task.entry)} from {name(task.main)}."
     return f"Your solution is {name(task.main)}."
@@ -47,7 +49,9 @@ def _files(place: Workspace) -> str:
 
 
 def _tests(task: Task) -> str:
-    if task.grading == "calls":
+    if task.grading == "pytest":
+        body = "\n".join(f"pytest {test.id}" for test in task.visible)
+    elif task.grading == "calls":
         body = "\n\n".join(test_blocks(task.visible))
     else:
         blocks = []

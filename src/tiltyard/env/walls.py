@@ -15,6 +15,7 @@ from dataclasses import fields
 
 from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Capture, Cell, CellLimits, Wall
+from tiltyard.referee.pytest_kit import with_pytest
 from tiltyard.task import Limits
 
 MAX_DEPTH = 32
@@ -107,8 +108,9 @@ class Held:
         give_back()
 
 
-def open_cell(wall: Wall, files: Mapping[str, bytes], limits: Limits) -> Cell:
-    """A player's cell, within the task's limits."""
+def open_cell(wall: Wall, files: Mapping[str, bytes], limits: Limits, *, pytest: bool = False) -> Cell:
+    """A player's cell, within the task's limits. ``pytest``: its runs find pytest ready."""
+    wall = with_pytest(wall) if pytest else wall
     return wall.open(files, CellLimits(**{f.name: getattr(limits, f.name) for f in fields(CellLimits)}))
 
 

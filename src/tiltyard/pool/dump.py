@@ -17,7 +17,7 @@ from typing import Any
 
 from tiltyard.errors import Problem, UsageError
 from tiltyard.pool.collection import Pool
-from tiltyard.pool.folder import is_left_behind
+from tiltyard.pool.folder import is_left_behind, is_test_file
 from tiltyard.pool.model import Settings, entry_of, tests_of
 from tiltyard.pool.testfiles import split_python, split_stdio
 from tiltyard.task import MAIN, Limits, Metadata, Task, Test
@@ -37,6 +37,7 @@ def to_dict(task: Task) -> dict[str, Any]:
     row["meta"] = {"source": "", "created": "", "difficulty": None} | _metadata(task.metadata)
     row |= {"start": start} if start else {}
     row |= {"reference": reference} if reference else {}
+    row |= {"suite": _texts(task.suite, "")[0]} if task.suite else {}
     return row | _settings(task) | ({"prelude": task.prelude} if task.prelude else {})
 
 
@@ -86,6 +87,9 @@ def _folder_name(id_: str, used: set[str]) -> str:
 
 def _write_task(task: Task, root: Path) -> None:
     tables: dict[str, Any] = {"id": task.id, **_settings(task), "metadata": _metadata(task.metadata)}
+    if task.grading == "pytest":
+        _write_pytest_task(task, root, tables)
+        return
     first = task.hidden[0]
     defaults: dict[str, Any] = {}
     if task.grading == "stdio":
@@ -97,16 +101,37 @@ def _write_task(task: Task, root: Path) -> None:
         _write(root / "hidden" / "prelude.py", task.prelude)
     _write(root / "task.toml", _toml({**tables, **defaults}))
     _write(root / "prompt.md", task.prompt)
-    for name in ("start", "reference"):
-        for file, data in getattr(task, name).items():
+    _write_files(task, root, {"start": task.start, "reference": task.reference})
+    for kind, tests in (("visible", task.visible), ("hidden", task.hidden)):
+        for file, text in _test_files(tests, kind, settings).items():
+            _write(root / kind / file, text)
+
+
+def _write_files(task: Task, root: Path, trees: Mapping[str, Mapping[str, bytes]]) -> None:
+    for name, files in trees.items():
+        for file, data in files.items():
             if any(is_left_behind(part) for part in file.split("/")):
                 raise UsageError(
                     f"task {task.id!r}: {name}/{file} has a name that folders of tasks don't keep"
                 )
             _write(root / name / file, data)
-    for kind, tests in (("visible", task.visible), ("hidden", task.hidden)):
-        for file, text in _test_files(tests, kind, settings).items():
-            _write(root / kind / file, text)
+
+
+def _write_pytest_task(task: Task, root: Path, tables: dict[str, Any]) -> None:
+    """Visible tests are start files like others; the list of those that are run stands there if it is not the usual."""
+    if task.hidden:
+        tables["fail_to_pass"] = list(task.fail_to_pass)
+        if [t.id for t in task.hidden] != [*task.fail_to_pass, *task.pass_to_pass]:
+            raise UsageError(
+                f"task {task.id!r}: its pass_to_pass tests stand between others; no folder can say that"
+            )
+    visible = [test.id for test in task.visible]
+    if visible != [path for path in task.start if is_test_file(path) and path not in task.suite]:
+        tables["visible_tests"] = visible
+    tables["times"] = {test.id: test.time_s for test in task.hidden if test.time_s is not None}
+    _write(root / "task.toml", _toml(tables))
+    _write(root / "prompt.md", task.prompt)
+    _write_files(task, root, {"start": task.start, "reference": task.reference, "hidden": task.suite})
 
 
 def _write(path: Path, data: str | bytes) -> None:
@@ -199,6 +224,9 @@ def _settings(task: Task) -> dict[str, Any]:
     usual = entry_of(Settings(grading=task.grading, main=task.main), {**task.start, **task.reference}, "", [])
     if task.entry != usual:
         out["entry"] = list(task.entry)
+    for name in ("pass_to_pass", "way", "pythonpath", "plugins"):
+        if (value := getattr(task, name)) and task.grading == "pytest":
+            out[name] = list(value) if isinstance(value, tuple) else value
     if task.protected:
         out["protected"] = sorted(task.protected)
     changed = {f.name: getattr(task.limits, f.name) for f in fields(Limits)}

@@ -24,6 +24,7 @@ from tiltyard.pool.collection import near
 from tiltyard.pool.model import (
     M,
     MetaRow,
+    Number,
     Settings,
     Strict,
     TestEntry,
@@ -33,10 +34,11 @@ from tiltyard.pool.model import (
     make_task,
     metadata_of,
     parse,
+    suite_settings,
     tests_of,
 )
 from tiltyard.pool.testfiles import split_python, split_stdio
-from tiltyard.task import Files, Task
+from tiltyard.task import Files, Task, Test
 
 PARTS = ("task.toml", "prompt.md", "start", "visible", "hidden", "reference")
 _FOLDERS = PARTS[2:]
@@ -48,6 +50,9 @@ class TaskToml(Settings):
     """``task.toml``. No key is required."""
 
     metadata: MetaRow = MetaRow()
+    fail_to_pass: list[StrictStr] | None = None
+    visible_tests: list[StrictStr] | None = None
+    times: dict[str, Number] = Field(default={})
 
 
 def _version(value: object) -> int | str:
@@ -129,6 +134,9 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
             problems.append(Problem(where, f"{name}/", "nothing", f"a folder with {what}"))
     if toml is None or prompt is None or not trees["hidden"] or not trees["reference"]:
         return None
+    if toml.grading == "pytest":
+        return _pytest_task(folder, where, toml, prompt, trees, problems, before)
+    _no_pytest_keys(toml, where, problems)
     start, reference = Files(trees["start"]), Files(trees["reference"])
     prelude, _ = _prelude(folder / "hidden", trees["hidden"], toml, problems)
     _, prefix = _prelude(folder / "visible", trees["visible"], toml, problems)
@@ -158,6 +166,74 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
         metadata=metadata,
         **tests,
     )
+
+
+_PYTEST_KEYS = ("fail_to_pass", "pass_to_pass", "visible_tests", "times", "way", "pythonpath", "plugins")
+
+
+def _no_pytest_keys(toml: TaskToml, where: str, problems: list[Problem]) -> None:
+    for name in _PYTEST_KEYS:
+        if getattr(toml, name):
+            found = f"a key of pytest grading, and grading = {toml.grading!r}"
+            problems.append(Problem(f"{where}/task.toml", name, found, 'grading = "pytest", or no such key'))
+
+
+def _pytest_task(
+    folder: Path,
+    where: str,
+    toml: TaskToml,
+    prompt: str,
+    trees: dict[str, dict[str, bytes]],
+    problems: list[Problem],
+    before: int,
+) -> Task | None:
+    """A task whose tests are files: those of ``hidden/`` are laid over the workspace where they run, those of
+    ``visible/`` lie in it, protected."""
+    shown_twice = sorted({*trees["visible"]} & {*trees["start"]})
+    for path in shown_twice:
+        found = f"{path!r}, which is also in start/"
+        problems.append(Problem(f"{where}/visible", path, found, "each file in one of the two"))
+    if toml.pass_to_pass and toml.fail_to_pass is None:
+        found = "pass_to_pass without fail_to_pass"
+        expected = "both lists, or neither: then all tests that are collected count"
+        problems.append(Problem(f"{where}/task.toml", "pass_to_pass", found, expected))
+    start = Files({**trees["start"], **trees["visible"]})
+    ids = [*(toml.fail_to_pass or ()), *toml.pass_to_pass]
+    for id_ in sorted({*toml.times} - {*ids}):
+        problems.append(
+            Problem(f"{where}/task.toml", "times", repr(id_), "ids of fail_to_pass or pass_to_pass")
+        )
+    usual = [path for path in start if is_test_file(path) and path not in trees["hidden"]]
+    visible = usual if toml.visible_tests is None else toml.visible_tests
+    metadata = metadata_of(toml.metadata, f"{where}/task.toml", problems)
+    if len(problems) > before:
+        return None
+    times = {id_: float(seconds) for id_, seconds in toml.times.items()}
+    return make_task(
+        where,
+        problems,
+        id=folder.resolve().name if toml.id is None else toml.id,
+        prompt=prompt,
+        start=start,
+        reference=Files(trees["reference"]),
+        suite=Files(trees["hidden"]),
+        hidden=tuple(Test(id_, time_s=times.get(id_)) for id_ in ids),
+        visible=tuple(Test(id_) for id_ in visible),
+        protected=frozenset({*toml.protected, *trees["visible"]}),
+        entry=tuple(toml.entry or ()),
+        main=toml.main,
+        grading="pytest",
+        reward=toml.reward,
+        limits=limits_of(toml.limits),
+        metadata=metadata,
+        **suite_settings(toml),
+    )
+
+
+def is_test_file(path: str) -> bool:
+    """Whether pytest collects a file of this name."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 
 
 def _prelude(

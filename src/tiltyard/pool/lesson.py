@@ -25,6 +25,7 @@ from tiltyard.pool.model import (
     make_task,
     metadata_of,
     parse,
+    suite_settings,
     tests_of,
 )
 from tiltyard.task import Files, Task
@@ -55,6 +56,7 @@ class LessonRow(Settings):
     reference: dict[str, _FileEntry] = Field(default={})
     visible: list[TestEntry] = Field(default=[])
     hidden: list[TestEntry]
+    suite: dict[str, _FileEntry] = Field(default={})
     prelude: StrictStr = ""
     tags: list[StrictStr] = Field(default=[])
     meta: MetaRow = MetaRow()
@@ -69,6 +71,7 @@ def read_lesson(data: Mapping[str, Any], where: str, problems: list[Problem]) ->
     at = f"{where} (task {row.id!r})"
     start = _files(row.start, row.stub, "start", "stub", row.main, at, problems)
     reference = _files(row.reference, row.ref, "reference", "ref", row.main, at, problems)
+    suite = _files(row.suite, None, "suite", "suite", row.main, at, problems)
     if not reference:
         problems.append(
             Problem(at, "ref", "nothing", "the text of a solution ('ref'), or files ('reference')")
@@ -96,6 +99,8 @@ def read_lesson(data: Mapping[str, Any], where: str, problems: list[Problem]) ->
         reward=row.reward,
         limits=limits_of(row.limits),
         metadata=metadata,
+        suite=suite,
+        **suite_settings(row),
     )
     return task if len(problems) == before else None
 

@@ -122,6 +122,20 @@ class Settings(Strict):
     match: StrictStr = "lines"
     tolerance: Number = 0.0
     limits: _LimitsRow = Field(default_factory=_LimitsRow)
+    pass_to_pass: list[StrictStr] = Field(default=[])
+    way: StrictStr = ""
+    pythonpath: list[StrictStr] = Field(default=[])
+    plugins: list[StrictStr] = Field(default=[])
+
+
+def suite_settings(settings: Settings) -> dict[str, Any]:
+    """The fields of a :class:`Task` that only ``grading = "pytest"`` has."""
+    return {
+        "pass_to_pass": tuple(settings.pass_to_pass),
+        "way": settings.way,
+        "pythonpath": tuple(settings.pythonpath),
+        "plugins": tuple(settings.plugins),
+    }
 
 
 _EXPECTED = {
@@ -287,6 +301,6 @@ def make_task(where: str, problems: list[Problem], **values: Any) -> Task | None
             Problem(f"{where} (task {id_!r})", p.field, p.found, p.expected) for p in error.problems
         )
         return None
-    for name in ("start", "reference"):
+    for name in ("start", "reference", "suite"):
         problems.extend(size_problems(getattr(task, name), name, limits, f"{where} (task {task.id!r})"))
     return task if len(problems) == before else None

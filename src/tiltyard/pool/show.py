@@ -37,10 +37,14 @@ def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
             "extra": dict(task.metadata.extra),
         },
     }
+    if task.grading == "pytest":
+        out |= {"way": task.way, "pythonpath": list(task.pythonpath), "plugins": list(task.plugins)}
     if hidden:
         out["hidden"] = [_test(test, task.grading) for test in task.hidden]
         out["prelude"] = task.prelude
         out["reference"] = _files(task.reference)
+        if task.grading == "pytest":
+            out |= {"suite": _files(task.suite), "pass_to_pass": list(task.pass_to_pass)}
     return out
 
 
@@ -72,6 +76,8 @@ def _title(prompt: str, limit: int = 80) -> str:
 
 
 def _test(test: Test, grading: str) -> dict[str, Any]:
+    if grading == "pytest":
+        return {"id": test.id, "time_s": test.time_s}
     names = {"id", "code", "time_s"} if grading == "calls" else {f.name for f in fields(Test)} - {"code"}
     out = {f.name: getattr(test, f.name) for f in fields(Test) if f.name in names}
     return {k: list(v) if isinstance(v, tuple) else v for k, v in out.items()}

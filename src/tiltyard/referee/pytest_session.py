@@ -27,7 +27,7 @@ from tiltyard.task import Task
 MAX_LINE = 16 << 20
 MAX_RESTARTS = 100
 MAX_NOTES = 10_000
-LOAD_GRACE_S = 20.0
+LOAD_GRACE_S = 10.0
 """Beyond the time for loading the solution: a fresh interpreter on a busy machine has to import pytest first."""
 BROKEN = "the session's process broke its protocol"
 TOO_MANY = "not run: too many tests before it ended their process"

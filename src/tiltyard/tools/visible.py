@@ -3,7 +3,7 @@
 Calls tasks run in the player's cell, by the inside program ``visible``. A test that needs a name which the task's
 prelude defines is graded in the examiner instead (pass or fail with the reason): a prelude may hold an oracle, and
 nothing that knows answers enters the player's cell. Programs (stdio) are run on each visible case, and expected and
-actual output are shown. Same files, same bytes; CellLost and ArenaError pass through.
+actual output are shown. Suites (pytest) run in the player's cell, by the inside program ``visible_suite``. Same files, same bytes; CellLost and ArenaError pass through.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 
 from tiltyard.cells.protocol import Cell, Run, RunResult
 from tiltyard.referee.inside.visible import neutral
+from tiltyard.referee.pytest_files import layout
+from tiltyard.referee.pytest_kit import pytest_kit
 from tiltyard.referee.stdio import judge
 from tiltyard.task import Limits, Task, Test
 from tiltyard.tools import text
@@ -32,6 +34,8 @@ def run_tests(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
         return "This task has no visible tests. The hidden tests run when you submit."
     if task.grading == "stdio":
         return _run_programs(cell, task, limits)
+    if task.grading == "pytest":
+        return _run_suite(cell, task, limits)
     return _run_calls(cell, task, limits, examine)
 
 
@@ -92,6 +96,30 @@ def _ended(result: RunResult, report: str, limits: Limits) -> str:
         note = f"The run of the tests ended early, with exit status {result.rc}."
         report += "\n" + text.decode(result.stderr)[-1000:]
     return f"{report}\n{note}".strip("\n")
+
+
+# -- pytest ------------------------------------------------------------------------------------------------------
+
+
+def _run_suite(cell: Cell, task: Task, limits: Limits) -> str:
+    """The visible test files, by pytest, in the player's cell and on the files as they are there."""
+    config = {
+        "kit": dict(pytest_kit().packages),
+        "tests": [test.id for test in task.visible],
+        "roots": list(layout(task).roots),
+        "plugins": list(task.plugins),
+        "run_s": limits.run_s,
+    }
+    result = cell.run(
+        Run(
+            ("@visible_suite",),
+            stdin=json.dumps(config).encode(),
+            wall_s=limits.run_s + GRACE_S,
+            cpu_s=limits.cpu_s,
+            output_bytes=limits.output_bytes,
+        )
+    )
+    return _ended(result, text.decode(result.stdout).rstrip("\n"), limits)
 
 
 def split_prelude(prelude: str) -> tuple[str, frozenset[str]]:

@@ -10,7 +10,6 @@ of pytest and those that the task names, and no failure is ever formatted: a ``r
 # ruff: noqa: PTH100
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -25,13 +24,25 @@ _OFF = (
     "pastebin pytester"
 ).split()
 """Plugins of pytest's that say something to people, or cost time without changing an outcome."""
-_OPTIONS = [*(word for name in _OFF for word in ("-p", f"no:{name}")), "--assert=plain", "--capture=sys"]
+_WITHOUT = [word for name in _OFF for word in ("-p", f"no:{name}")]
+_OPTIONS = [
+    "--assert=plain",
+    "--capture=sys",
+    "-o",
+    "addopts=",
+    "--rootdir=.",
+    "--continue-on-collection-errors",
+]
 _ready: list[Any] = []
 """A configuration with pytest's own plugins registered, made before there is anything to run."""
 
 
+ROUNDS = 3
+
+
 class Listener(Protocol):
-    """What is told of a session. Indices are those of ``Session.tests``."""
+    """What is told of a session. Indices are those of ``Session.tests``. One for a session with options is told, by
+    ``printed(text)``, too what a failed test printed."""
 
     def collected(self, ids: list[str]) -> None:
         """All node ids, once they are known, in pytest's order."""
@@ -49,14 +60,22 @@ class Listener(Protocol):
 @dataclass(frozen=True)
 class Session:
     """What to run: ``tests`` are pairs of an index and a node id, in the order in which they are to run; ``files`` the
-    test files to collect. ``only_collect``: all of them, and run nothing."""
+    test files to collect. ``tests`` None: all that are collected, numbered in that order. ``only_collect``: run nothing.
+    """
 
     files: list[str]
-    tests: list[tuple[int, str]]
+    tests: list[tuple[int, str]] | None
     roots: list[str]
     plugins: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
     only_collect: bool = False
+
+
+def cause_of(error: BaseException | None) -> BaseException | None:
+    """The exception that a test file raised, from the one in which pytest wraps it."""
+    while error is not None and type(error).__module__.startswith("_pytest.") and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def warm_up() -> None:
@@ -64,11 +83,24 @@ def warm_up() -> None:
     if "pytest" not in sys.modules:
         return
     try:
-        from _pytest.config import get_config
+        from .warmth import rehearse, spare_searches
 
-        _ready.append(get_config([*_OPTIONS]))
+        spare_searches()
+        for _ in range(ROUNDS):
+            _prepare()
+            rehearse(_main)
+    except Exception:
+        pass  # a pytest that works in another way inside costs a little more, and works
+    try:
+        _prepare()
     except Exception:
         _ready.clear()  # a pytest that has no such thing starts from its public entry
+
+
+def _prepare() -> None:
+    from _pytest.config import get_config
+
+    _ready[:] = [get_config([*_WITHOUT])]
 
 
 def provide(packages: dict[str, str]) -> None:
@@ -86,12 +118,10 @@ def run(session: Session, listener: Listener) -> None:
         path = os.path.abspath(root)
         if path not in sys.path:
             sys.path.insert(0, path)
-    args = [*_OPTIONS, "-o", "addopts=", "--rootdir=.", "--continue-on-collection-errors"]
-    args += [f"--basetemp={os.environ.get('TMPDIR', '/tmp')}/pytest"]
+    args = [*_OPTIONS, f"--basetemp={os.environ.get('TMPDIR', '/tmp')}/pytest"]
     args += [word for name in session.plugins for word in ("-p", name)]
     args += session.options
     args += ["--collect-only"] if session.only_collect else []
-    gc.freeze()
     _main([*args, *session.files], _plugin(session, listener))
 
 
@@ -99,7 +129,7 @@ def _main(args: list[str], plugin: Any) -> None:
     import pytest
 
     if not _ready:
-        pytest.main(args, plugins=[plugin])
+        pytest.main([*_WITHOUT, *args], plugins=[plugin])
         return
     import pathlib
 
@@ -116,8 +146,8 @@ def _plugin(session: Session, listener: Listener) -> Any:
     """The plugin object: made here, for its hooks need pytest's marks."""
     import pytest
 
-    index_of = {test_id: index for index, test_id in session.tests}
-    place = {test_id: n for n, (_, test_id) in enumerate(session.tests)}
+    index_of = {test_id: index for index, test_id in session.tests or ()}
+    place = {test_id: n for n, (_, test_id) in enumerate(session.tests or ())}
     made_report = pytest.TestReport
 
     class Outcomes:
@@ -130,14 +160,18 @@ def _plugin(session: Session, listener: Listener) -> Any:
             for item in items:
                 first.setdefault(item.nodeid, item)
             listener.collected(list(first))
-            if not session.only_collect:
+            if session.tests is None:
+                index_of.update({test_id: n for n, test_id in enumerate(first)})
+                items[:] = first.values()
+            elif not session.only_collect:
                 items[:] = sorted(
                     (i for k, i in first.items() if k in place), key=lambda item: place[item.nodeid]
                 )
 
         def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
             if isinstance(report, pytest.CollectReport):
-                listener.failed_to_collect(str(report.nodeid).partition("::")[0], call.excinfo.value)
+                file = str(report.nodeid).partition("::")[0]
+                listener.failed_to_collect(file, cause_of(call.excinfo.value))
 
         def pytest_runtest_logstart(self, nodeid: str) -> None:
             self.reason, self.error = None, None
@@ -152,6 +186,9 @@ def _plugin(session: Session, listener: Listener) -> Any:
                 said = (str(item.path), 0, "") if skipped else "failed"
                 if not skipped and self.error is None:
                     self.error = error
+                    if session.options:
+                        said = "".join(text for _, _, text in item._report_sections)
+                        listener.printed(said)  # type: ignore[attr-defined]
             return made_report(item.nodeid, item.location, {}, outcome, said, call.when)  # type: ignore[arg-type]
 
         def pytest_runtest_logreport(self, report: Any) -> None:

@@ -19,18 +19,23 @@ _BY_EVENT = {
     "object.__setattr__": "patched_code", "object.__delattr__": "patched_code", "code.__new__": "patched_code",
     "function.__new__": "patched_code",
 }  # fmt: skip
-_FRAME_NAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
-_WATCHED = (
-    "_pytest.python _pytest.runner _pytest.reports _pytest.unittest _pytest.main _pytest.fixtures _pytest.nodes "
-    "_pytest.outcomes _pytest.skipping _pytest.capture _pytest.config pluggy._hooks pluggy._callers pluggy._manager "
-    "pytest unittest.case unittest builtins os sys hashlib"
-).split()
-_CHANGING = frozenset(
-    "last_type last_value last_traceback last_exc stdin stdout stderr displayhook ps1 ps2 argv path path_hooks "
-    "path_importer_cache modules meta_path flags orig_argv __warningregistry__ _ environ".split()
-)
-MAX_DEPTH = 40
 Facts = dict[tuple[str, str, str], int]
+_FRAME_NAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
+_WATCHED: dict[str, tuple[str, ...]] = {
+    "_pytest.runner": (),
+    "_pytest.reports": ("TestReport",),
+    "_pytest.python": ("Function", "pytest_pyfunc_call"),
+    "_pytest.unittest": ("TestCaseFunction",),
+    "_pytest.outcomes": (),
+    "pluggy._callers": (),
+    "pluggy._hooks": ("HookCaller",),
+    "unittest.case": ("TestCase", "_Outcome", "_AssertRaisesContext"),
+    "builtins": (),
+}
+"""Modules, and of some only these names: what decides a test. To look at more would copy many pages of each fork."""
+_known: list[Facts] = []
+_OF_CLASSES = frozenset({"__abstractmethods__", "__dict__", "__weakref__"})
+MAX_DEPTH = 40
 
 
 def start(package: str, tests: Iterable[str]) -> set[str]:
@@ -97,27 +102,34 @@ def start(package: str, tests: Iterable[str]) -> set[str]:
     return flags
 
 
+def warm_up() -> None:
+    """Called by a fork server: where pytest is loaded, look at it now."""
+    if "pytest" in sys.modules:
+        _known[:] = [_look()]
+
+
 def facts() -> Facts:
-    """What the runner's modules and their classes consist of, by identity."""
+    """What decides a test consists of these objects, by identity."""
+    return _known[0] if _known else _look()
+
+
+def _look() -> Facts:
     out: Facts = {}
-    for name in _WATCHED:
-        module = sys.modules.get(name)
-        for key, value in list(vars(module).items()) if module is not None else ():
-            if key in _CHANGING:
+    for name, only in _WATCHED.items():
+        names = vars(sys.modules[name]) if name in sys.modules else {}
+        for key in only or tuple(names):
+            value = names.get(key)
+            if key == "_":
                 continue
             out[name, "", key] = id(value)
             if isinstance(value, type) and value.__module__ == name and name != "builtins":
-                for part, member in list(vars(value).items()):
-                    if not part.startswith("_abc_") and part not in (
-                        "__abstractmethods__",
-                        "__dict__",
-                        "__weakref__",
-                    ):
+                for part, member in tuple(vars(value).items()):
+                    if not part.startswith("_abc_") and part not in _OF_CLASSES:
                         out[name, key, part] = id(member)
     return out
 
 
-def changed(before: Facts, now: Callable[[], Facts] = facts) -> set[str]:
+def changed(before: Facts, now: Callable[[], Facts] = _look) -> set[str]:
     """Flags for what is no longer what it was."""
     after = now()
     out = set()
