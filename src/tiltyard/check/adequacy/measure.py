@@ -30,7 +30,7 @@ from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
 MUTANTS = 40
 INPUTS = 200
-PROGRAM_INPUTS = 40
+PROGRAM_INPUTS = 80
 WEAK = 0.9
 MAX_MUTANTS = 5000
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 
-def collect(traces: Any) -> Any:
-    """The texts and numbers that the tests use, to be tried elsewhere."""
+def constants(sources: Any) -> Any:
+    """The texts and numbers in a program, and the numbers beside them: what its conditions turn on."""
     pool: dict[Any, Any] = {int: {0, 1, -1, 2, 10}, str: {"", " ", "a", "0"}, float: {0.0, 0.5, -1.0}}
+    for source in sources:
+        for node in ast.walk(ast.parse(source)):
+            value = node.value if isinstance(node, ast.Constant) else None
+            if type(value) is int and abs(value) < 10**9:
+                pool[int].update((value - 1, value, value + 1))
+            elif type(value) is float and value == value:
+                pool[float].add(value)
+            elif type(value) is str and len(value) < 40:
+                pool[str].add(value)
+    return pool
+
+
+def collect(traces: Any, pool: Any) -> Any:
+    """The texts and numbers that the tests use, to be tried elsewhere, added to ``pool``."""
 
     def look(frozen: Any) -> Any:
         kind = frozen[0]
@@ -143,7 +158,7 @@ def vary_text(text: Any, rng: Any, others: Any) -> Any:
     )  # fmt: skip
 
 
-def vary_input(text: Any, rng: Any) -> Any:
+def vary_input(text: Any, rng: Any, pool: Any) -> Any:
     lines = text.splitlines()
     roll = rng.random()
     if lines and roll < 0.75:
@@ -160,7 +175,9 @@ def vary_input(text: Any, rng: Any) -> Any:
             place = rng.randrange(len(words))
             word = words[place]
             number = word.lstrip("-").isdigit()
-            words[place] = str(_vary_plain(int(word), rng, {})) if number else vary_text(word, rng, ["0"])
+            words[place] = (
+                str(_vary_plain(int(word), rng, pool)) if number else vary_text(word, rng, pool[str])
+            )
             lines[at] = " ".join(words)
         return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
-    return vary_text(text, rng, ["0"])
+    return vary_text(text, rng, pool[str])
