@@ -38,6 +38,11 @@ class Clue:
     what: str
     where: tuple[str, ...]
 
+    @property
+    def untold(self) -> bool:
+        """Whether it is a rule of its own that stands nowhere. A text that is expected may follow from what went in."""
+        return not self.where and self.kind != "expected text"
+
 
 def clues(task: Task, test: Test) -> tuple[Clue, ...]:
     """What the test checks, as far as that can be read off it; () where nothing can."""
@@ -76,7 +81,7 @@ def _of_stdio(test: Test) -> Iterator[tuple[str, str]]:
 
 
 def _of_code(task: Task, test: Test) -> Iterator[tuple[str, str]]:
-    body = test_body(task, test)
+    body = body_of(task, test)
     if body is None:
         return
     entries = set(task.entry)
@@ -133,14 +138,14 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def test_body(task: Task, test: Test) -> ast.AST | None:
+def body_of(task: Task, test: Test) -> ast.AST | None:
     """The part of the hidden tests that is this one test: importers give each test its whole file and a last line that
     calls one function of it. None if it can't be found or read."""
     code, name = test.code, ""
     if task.grading == "pytest":
         path, _, name = test.id.partition("::")
         name = name.split("[")[0].split("::")[-1]
-        code = task.suite[path].decode("utf-8", "replace") if path in task.suite else ""
+        code = task.suite.over(task.start).get(path, b"").decode("utf-8", "replace")
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

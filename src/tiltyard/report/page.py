@@ -203,7 +203,7 @@ def _unsolved(report: Report) -> Markup:
 
 
 def _unsolved_task(task: Unsolved) -> Markup:
-    nowhere = sum(any(not c.where for c in test.clues) for test in task.tests)
+    nowhere = sum(any(c.untold for c in test.clues) for test in task.tests)
     summary = join(
         [
             tag("b", task.task),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiltyard.errors import UsageError
+from tiltyard.report.markup import clean
 from tiltyard.report.players import PlayerReport
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _svg(figure: Figure, name: str) -> str:
 
 def _label(name: str) -> str:
     # matplotlib reads what stands between two dollars as mathematics
+    name = clean(name)
     short = name if len(name) <= 34 else name[:16] + "…" + name[-17:]
     return short.replace("$", r"\$")
 

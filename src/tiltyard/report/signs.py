@@ -113,7 +113,7 @@ def signs(connection: Connection, scope: Scope, tasks: Mapping[str, Task]) -> Si
         if row.task_digest in tasks and taken.get(key, 0) < PER_TASK:
             taken[key] = taken.get(key, 0) + 1
             chosen.append(row)
-    answers: dict[str, _Reference] = {}
+    answers: dict[str, Answer] = {}
     for start in range(0, len(chosen), 100):
         page = chosen[start : start + 100]
         actions = _actions(connection, [row.id for row in page])
@@ -121,7 +121,7 @@ def signs(connection: Connection, scope: Scope, tasks: Mapping[str, Task]) -> Si
             task = tasks[row.task_digest]
             answer = answers.get(task.digest)
             if answer is None:
-                answer = answers[task.digest] = _Reference(task)
+                answer = answers[task.digest] = Answer(task)
             found.looked_at += 1
             for sign, evidence in look(answer, written(task.start, actions.get(row.id, []))):
                 found.add(Sign(sign, row.player, row.task, row.id, evidence))
@@ -138,7 +138,7 @@ def _actions(connection: Connection, ids: list[str]) -> dict[str, list[tuple[str
     return found
 
 
-class _Reference:
+class Answer:
     """A task's reference, ready to be compared with: the files that differ from the start."""
 
     def __init__(self, task: Task) -> None:
@@ -156,7 +156,7 @@ class _Reference:
         self.own_names = names - told - _COMMON
 
 
-def look(answer: _Reference, what: Written) -> Iterator[tuple[str, str]]:
+def look(answer: Answer, what: Written) -> Iterator[tuple[str, str]]:
     """The signs of one solved attempt, each with its evidence."""
     mine = [t for path in sorted(answer.tokens) for t in tokens_of(what.files.get(path, ""))]
     theirs = [t for path in sorted(answer.tokens) for t in answer.tokens[path]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import rich.markup
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from tiltyard.report import words
 from tiltyard.report.build import Report
@@ -55,9 +55,9 @@ def render(report: Report) -> Iterator[Any]:
         yield f"note: {clean(note)}"
 
 
-def escape(text: str) -> str:
-    """Text that came from a player or a machine, as text and nothing else."""
-    return rich.markup.escape(clean(text))
+def plain(text: str) -> Text:
+    """Text that came from a player or a machine, as text and nothing else: no markup, no emoji for ``:m:``."""
+    return Text(clean(text))
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -76,7 +76,7 @@ def _rewards(report: Report) -> Table:
         standings = [str(p.standings[name] or "") for name in ("always", "mixed", "never", "untried")]
         voids = sum(p.voids.values())
         table.add_row(
-            escape(p.player), f"{p.episodes:,}", str(voids or ""), words.interval(p.reward), *standings
+            plain(p.player), f"{p.episodes:,}", str(voids or ""), words.interval(p.reward), *standings
         )
     return table
 
@@ -89,7 +89,7 @@ def _passes(report: Report) -> Table:
     for p in report.players.values():
         by_k = {point.k: point for point in p.passes}
         cells = [f"{by_k[k].at.value:.3f} ({by_k[k].all.value:.3f})" if k in by_k else "–" for k in every]
-        table.add_row(escape(p.player), *cells)
+        table.add_row(plain(p.player), *cells)
     return table
 
 
@@ -109,13 +109,13 @@ def _costs(report: Report) -> Table:
         invalid = f"{p.invalid_actions:,} ({words.percent(p.invalid_share)})" if p.invalid_actions else "0"
         tokens = words.spread(p.tokens)
         table.add_row(
-            escape(p.player),
+            plain(p.player),
             words.spread(p.steps),
             about + tokens if p.tokens else tokens,
             words.spread(p.seconds, "s"),
             invalid,
             words.money(p),
-            escape(words.ended(p)),
+            plain(words.ended(p)),
         )
     return table
 
@@ -134,7 +134,7 @@ def _gradient(report: Report) -> Table:
     for p in report.players.values():
         n = p.no_gradient
         cells = [n.groups, n.sandboxes, n.generations, n.subsets, n.expected]
-        table.add_row(escape(p.player), *map(words.percent, cells))
+        table.add_row(plain(p.player), *map(words.percent, cells))
     return table
 
 
@@ -144,7 +144,7 @@ def _voids(report: Report) -> Table | None:
         return None
     table = _table("Voids: the arena failed; in no mean", "player", "episodes", "reason")
     for player, why, n in sorted(rows, key=lambda row: -row[2])[:MAX_ROWS]:
-        table.add_row(escape(player), str(n), escape(why[:200]))
+        table.add_row(plain(player), str(n), plain(why[:200]))
     return table
 
 
@@ -164,8 +164,8 @@ def _mixed(report: Report) -> Iterator[Any]:
     )
     for player, row in rows[:MAX_ROWS]:
         table.add_row(
-            escape(row.task),
-            escape(player),
+            plain(row.task),
+            plain(player),
             f"{row.solved} of {row.attempts}",
             words.number(row.mean_reward),
             words.signal_of(row),
@@ -179,7 +179,7 @@ def _flags(report: Report) -> Table:
     table = _table("Flags: what was tried", "flag", "player", "attempts", "on", "meaning")
     for flag, player, count, tasks in words.flags_by_player(report)[:MAX_ROWS]:
         table.add_row(
-            escape(flag), escape(player), str(count), escape(words.some(tasks)), words.FLAGS.get(flag, "")
+            plain(flag), plain(player), str(count), plain(words.some(tasks)), words.FLAGS.get(flag, "")
         )
     return table
 
@@ -194,7 +194,7 @@ def _unsolved(report: Report) -> Iterator[Any]:
         failed = len(task.tests) + task.tests_left_out
         first = task.transcripts[0].episode if task.transcripts else ""
         table.add_row(
-            escape(task.task), str(task.attempts), words.number(task.best_reward), str(failed), first
+            plain(task.task), str(task.attempts), words.number(task.best_reward), str(failed), first
         )
     yield table
     if report.never > MAX_ROWS:
@@ -212,14 +212,12 @@ def _nowhere(report: Report) -> Iterator[Any]:
     )
     for task in report.unsolved:
         for test in task.tests:
-            hidden = [
-                c for c in test.clues if not c.where and c.kind in ("exception", "empty input", "exit code")
-            ]
+            hidden = [c for c in test.clues if c.untold]
             if hidden and len(table.rows) < MAX_ROWS:
                 table.add_row(
-                    escape(task.task),
-                    escape(test.id),
-                    escape("; ".join(f"{c.kind} {c.what}" for c in hidden)),
+                    plain(task.task),
+                    plain(test.id),
+                    plain("; ".join(f"{c.kind} {c.what}" for c in hidden)),
                 )
     if table.rows:
         yield table
@@ -239,10 +237,10 @@ def _cutoff(report: Report) -> Table:
     )
     for name, d in cutoff.players.items():
         if d is None:
-            table.add_row(escape(name), "–", "–", "no attempts on one side")
+            table.add_row(plain(name), "–", "–", "no attempts on one side")
             continue
         table.add_row(
-            escape(name),
+            plain(name),
             f"{d.before:.3f} ({d.tasks[0]} tasks)",
             f"{d.after:.3f} ({d.tasks[1]} tasks)",
             f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]",
@@ -262,10 +260,10 @@ def _signs(report: Report) -> Iterator[Any]:
         "evidence",
     )
     for sign in report.signs.listed[:MAX_ROWS]:
-        table.add_row(*map(escape, (sign.sign, sign.player, sign.task, sign.episode, sign.evidence)))
+        table.add_row(*map(plain, (sign.sign, sign.player, sign.task, sign.episode, sign.evidence)))
     yield table
     counts = "; ".join(
         f"{player}: " + ", ".join(f"{name} {n}" for name, n in by_sign.items())
         for player, by_sign in report.signs.counts.items()
     )
-    yield f"in all: {counts}. Evidence, not a verdict"
+    yield f"in all: {clean(counts)}. Evidence, not a verdict"
