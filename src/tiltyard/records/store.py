@@ -129,6 +129,11 @@ class Store:
                     schema.schema_table.insert().values(version=version + 1, applied=now(), by=__version__)
                 )
 
+    @property
+    def older(self) -> bool:
+        """Whether it is a store of an older tiltyard, opened for reading only and so left as it is."""
+        return self._older
+
     def close(self) -> None:
         """Give the connections back. The store may not be used after it. May be called twice."""
         if os.getpid() == self._pid:
