@@ -18,6 +18,8 @@ from typing import Any
 from tiltyard.task import Files
 
 KINDS = ("function", "repo", "tool")
+TOOLS = frozenset({"bash", "view_file", "write_file", "run_tests", "submit"})
+"""The tools of the format. What a case calls beyond these is a part of its attack."""
 CANARY, ARMED, URL = "@@ARENA_CANARY@@", "@@ARENA_ARMED@@", "@@ARENA_CANARY_URL@@"
 MAX_REPEATED = 64 << 20
 """Characters that one ``@@REPEAT@@`` may become; more is cut, for the corpus too has a cap."""
@@ -59,7 +61,7 @@ class Case:
             names.append(str(action.get("tool", "")))
             if names[-1] == "submit":
                 break
-        return frozenset(names)
+        return frozenset(names) & TOOLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _names(task: Task, path: str) -> tuple[str, ...]:
     """The names that tests may use of a file: those that the reference defines at its top, and the entry names."""
     names: list[str] = list(task.entry) if path == task.main else []
     try:
-        body = ast.parse(task.reference[path]).body
+        body = ast.parse(task.reference.get(path, b"")).body
     except (SyntaxError, ValueError):
         return tuple(names)
     for node in body:
