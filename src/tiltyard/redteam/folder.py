@@ -27,7 +27,7 @@ _TEXTS = ("name", "kind", "task", "class", "mechanism", "source", "expected", "f
 
 @dataclass(frozen=True)
 class Corpus:
-    """``tasks`` by id; ``unfit`` says of a task that can't be had here, why. ``honest`` controls must score 1,
+    """``tasks`` by id. ``honest`` controls must score 1,
     ``wrong`` ones 0. ``timed`` tasks judge how long a call takes, so an honest solution may miss by chance."""
 
     name: str
@@ -35,7 +35,6 @@ class Corpus:
     tasks: Mapping[str, Task]
     honest: tuple[Case, ...] = ()
     wrong: tuple[Case, ...] = ()
-    unfit: Mapping[str, str] = field(default_factory=dict)
     timed: frozenset[str] = frozenset()
     secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By task: texts that no player may ever see, beside the hidden tests themselves."""
@@ -50,7 +49,6 @@ def read_corpus(folder: Path | str) -> Corpus:
     cases = list(_cases(root / "cases", problems))
     controls = list(_cases(root / "controls", problems)) if (root / "controls").is_dir() else []
     tasks: dict[str, Task] = {}
-    unfit: dict[str, str] = {}
     timed: set[str] = set()
     secrets: dict[str, tuple[str, ...]] = {}
     for id in dict.fromkeys(case.task for case in (*cases, *controls)):
@@ -63,9 +61,6 @@ def read_corpus(folder: Path | str) -> Corpus:
         except (TaskError, UsageError) as error:
             problems.append(str(error))
             continue
-        if isinstance(read, str):
-            unfit[id] = read
-            continue
         tasks[id], secrets[id] = read.task, read.secrets
         if read.timed:
             timed.add(id)
@@ -77,7 +72,7 @@ def read_corpus(folder: Path | str) -> Corpus:
         raise UsageError(f"{root / 'cases'} holds no case; expected folders with {ABOUT}")
     honest = tuple(case for case in controls if case.name.startswith("honest"))
     wrong = tuple(case for case in controls if not case.name.startswith("honest"))
-    return Corpus(root.name, tuple(cases), tasks, honest, wrong, unfit, frozenset(timed), secrets)
+    return Corpus(root.name, tuple(cases), tasks, honest, wrong, frozenset(timed), secrets)
 
 
 def _cases(folder: Path, problems: list[str]) -> Iterator[Case]:

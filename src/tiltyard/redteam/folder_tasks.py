@@ -3,7 +3,7 @@
 A function task is ``prompt.md``, ``reference.py`` and ``hidden_tests.py`` (``TESTS``, a list of Python texts), perhaps
 ``visible_tests.py``; a program has ``cases.json`` (pairs of input and output) in their place; one without any tests says
 in its prompt ``As task NAME`` and has that task's, and ``each call must take under N ms`` puts every call under that
-limit, measured in the examiner. Tests are read as literals, never executed here.
+limit, measured in the examiner. A folder with ``task.json`` is a repository with a pytest suite. Tests are read as literals, never executed here.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ReadTask:
     secrets: tuple[str, ...] = ()
 
 
-def read_task(folder: Path) -> ReadTask | str:
-    """The task in ``folder``, or why it can't be had here. UsageError and TaskError name what is malformed."""
+def read_task(folder: Path) -> ReadTask:
+    """The task in ``folder``. UsageError and TaskError name what is malformed."""
     if (folder / "task.json").is_file():
         return _repository(folder)
     prompt, reference = _text(folder / "prompt.md"), _text(folder / "reference.py")
@@ -85,8 +85,62 @@ def read_task(folder: Path) -> ReadTask | str:
     return ReadTask(task, seconds is not None, secrets)
 
 
-def _repository(folder: Path) -> ReadTask | str:
-    return "repository tasks need the pytest way of grading, which this build does not have"
+def _repository(folder: Path) -> ReadTask:
+    """``repo/`` is the start, ``hidden/`` the suite, ``gold_NAME.py`` the fix of the one file NAME.py of the
+    repository; ``task.json`` has the two lists of node ids. The way is the strongest that works."""
+    lists = _lists(folder / "task.json")
+    start = dict(_files(folder / "repo"))
+    ids = [*lists["FAIL_TO_PASS"], *lists["PASS_TO_PASS"]]
+    files = list(dict.fromkeys(id.partition("::")[0] for id in ids))
+    suite = {path: start[path] for path in files if path in start}
+    for path, data in _files(folder / "hidden").items():
+        suite[next((known for known in files if known.endswith(f"/{path}")), path)] = data
+    reference: dict[str, bytes] = {}
+    for gold in sorted(folder.glob("gold_*.py")):
+        name = gold.name.removeprefix("gold_")
+        places = [path for path in start if path.rpartition("/")[2] == name]
+        if len(places) != 1:
+            raise UsageError(f"{gold}: found {len(places)} files named {name} in repo/; expected one")
+        reference[places[0]] = gold.read_bytes()
+    prompt = folder / "prompt.md"
+    tests = ", ".join(lists["FAIL_TO_PASS"])
+    task = Task(
+        id=folder.name,
+        prompt=_text(prompt)
+        if prompt.is_file()
+        else f"A bug makes tests fail that should pass. Fix it: {tests}",
+        start=Files(start),
+        hidden=tuple(Test(id) for id in ids),
+        reference=Files(reference),
+        grading="pytest",
+        reward="all",
+        limits=LIMITS,
+        suite=Files(suite),
+        pass_to_pass=tuple(lists["PASS_TO_PASS"]),
+    )
+    return ReadTask(task)
+
+
+def _lists(path: Path) -> dict[str, list[str]]:
+    try:
+        found = json.loads(_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: found no JSON ({error})") from None
+    out: dict[str, list[str]] = {}
+    for name in ("FAIL_TO_PASS", "PASS_TO_PASS"):
+        value = found.get(name, []) if isinstance(found, dict) else None
+        if not isinstance(value, list) or not all(isinstance(id, str) for id in value):
+            raise UsageError(f"{path}, {name}: found {value!r}; expected a list of node ids")
+        out[name] = value
+    return out
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Every regular file below a folder, by its path there."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: found no such folder")
+    found = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink())
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in found if "__pycache__" not in p.parts}
 
 
 def _text(path: Path) -> str:

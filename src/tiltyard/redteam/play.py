@@ -27,6 +27,7 @@ from tiltyard.redteam.canary import Canary, Listener
 from tiltyard.redteam.case import Case, Tokens
 from tiltyard.redteam.report import CaseResult, ControlResult
 from tiltyard.redteam.subject import Arena, Played, Subject, loosened, submission, tightened
+from tiltyard.referee import Referee
 from tiltyard.task import Files, Limits, Task
 
 CAP = Limits(run_s=2.0, load_s=3.0, test_s=2.0, grade_s=20.0)
@@ -88,6 +89,7 @@ class Bench:
         self.setup = setup
         stock.become_reaper()
         self._known = descendants()
+        self._settled: dict[str, Task] = {}
         # world-searchable: code of other users must be able to reach the canary, or it would show nothing
         self._root = Path(tempfile.mkdtemp(prefix="tiltyard-redteam-")).resolve()
         self._root.chmod(0o755)
@@ -136,18 +138,26 @@ class Bench:
     def _wall(self) -> Wall:
         return make_wall(self.setup.wall, python=self.setup.python)
 
+    def _task(self, id: str, wall: Wall) -> Task:
+        """The task with what it leaves open found out, once. Where that fails it is played as it is, and is void."""
+        if id not in self._settled:
+            self._settled[id] = self.setup.tasks[id]
+            with contextlib.suppress(ArenaError):
+                self._settled[id] = Referee(wall).settled(self.setup.tasks[id])
+        return self._settled[id]
+
     def _batch(
         self, batch: Batch, again: Iterable[str] = ()
     ) -> tuple[BatchResult, list[str], tuple[list[str], list[str]]]:
         """Play it on a fresh wall: the results, what was left where all is ours, and what is new in shared places
         (for certain an exploit's, possibly one's; see ``stock.left``)."""
-        task = self.setup.tasks[batch.task]
         before = stock.take(self._root)
         wall = self._wall()
         plays = [_Play(case, self._root, self.setup) for case in batch.cases]
         controls: list[ControlResult] = []
         pids: set[int] = set()
         try:
+            task = self._task(batch.task, wall)
             subject = self.setup.make(wall) if self.setup.make is not None else Arena(wall)
             for number, play in enumerate(plays):
                 beside = _Beside(self, subject, task, batch, number, play.case.name)

@@ -152,8 +152,6 @@ def _unplayable(case: Case, corpus: Corpus, judge: Grader | None) -> str | None:
     """Why a case can't be played here, or None."""
     if case.kind not in KINDS:
         return f"unknown kind {case.kind!r}; this build knows {', '.join(KINDS)}"
-    if case.task in corpus.unfit:
-        return corpus.unfit[case.task]
     if case.min_python > sys.version_info[: len(case.min_python)]:
         return f"needs Python {'.'.join(map(str, case.min_python))}"
     if case.kind == "tool":
