@@ -62,7 +62,11 @@ def run(
     reward: Reward = None,
     store: Annotated[  # not a Path, which would make sqlite:/ of sqlite:///
         str | None,
-        typer.Option("--store", metavar="PATH", help="Keep every episode in this store (SQLite)."),
+        typer.Option(
+            "--store",
+            metavar="PATH",
+            help="Keep every episode in this store: a file (SQLite), or a postgresql:// URL.",
+        ),
     ] = None,
     task: Globs = None,
     tag: Tags = None,
@@ -75,6 +79,15 @@ def run(
             help="Go on with this run of the store: play what is missing or void, as it was begun.",
         ),
     ] = None,
+    sample: Annotated[
+        str,
+        typer.Option(
+            "--sample",
+            metavar="plan|signal",
+            help="How --episodes are drawn: each task equally often, or those whose groups promise to differ, by what "
+            "--store knows of the player.",
+        ),
+    ] = "plan",
     as_json: Json = False,
     base_url: models.BaseUrl = None,
     concurrency: models.Concurrency = 8,
@@ -143,6 +156,7 @@ def run(
             pool_spec=spec_of(pool),
             concurrency=concurrency,
             resume=resume,
+            sample=sample,
         )
     except rollout.Interrupted as interrupted:
         summary, code = interrupted.partial, interrupted.exit_code

@@ -22,6 +22,7 @@ from tiltyard.pool import Pool, load
 from tiltyard.records import EpisodeRecord, RunRecord, Store
 from tiltyard.rollout.crowd import play_all
 from tiltyard.rollout.play import Seat, Stage
+from tiltyard.rollout.sampling import SAMPLES, SIGNAL, signal_draws
 from tiltyard.rollout.slots import Slot, plan
 from tiltyard.rollout.summary import EpisodeResult, RunSummary
 from tiltyard.task import REWARD_RULES, RewardRule
@@ -45,6 +46,7 @@ def run(
     pool_spec: str | None = None,
     concurrency: int = 8,
     resume: str | None = None,
+    sample: str = "plan",
 ) -> RunSummary:
     """Play ``player`` on ``pool`` and return what it came to.
 
@@ -57,11 +59,16 @@ def run(
     ``resume`` is the id of a run in ``store`` that goes on: what was played is not played again, but for voids. Its
     seed, episodes, attempts and reward rule are those of the run, whatever is given.
 
+    ``sample="signal"`` draws the ``episodes`` tasks of which the store says that this player's groups will differ
+    (``tiltyard.rollout.sampling``); the draws are kept with the run.
+
     Raises UsageError, TaskError, ArenaError (no cell can be had, the store's disk is full), and after SIGINT or
     SIGTERM :class:`Interrupted` with the summary so far.
     """
     if reward is not None and reward not in REWARD_RULES:
         raise UsageError(f"reward: found {reward!r}; expected {' or '.join(REWARD_RULES)}")
+    if sample not in SAMPLES:
+        raise UsageError(f"sample: found {sample!r}; expected {' or '.join(SAMPLES)}")
     spec = pool_spec if pool_spec is not None else spec_of(pool)
     chosen = load(pool)
     name = player_name(player)
@@ -81,9 +88,19 @@ def run(
             head = resumable(kept, resume, chosen, name, player)
             seed, reward = head.seed, head.settings.get("reward")
             asked = {key: head.settings.get(key, value) for key, value in asked.items()}
+            asked |= {key: head.settings[key] for key in ("sample", "drawn") if key in head.settings}
             done = _played(kept, head.id)
             resume = head.id
-        slots = plan(chosen.ids, **asked, seed=seed)
+        elif sample == SIGNAL:
+            drawn = signal_draws(kept, chosen.tasks, name, episodes=episodes, attempts=attempts, seed=seed)
+            asked |= {"sample": sample, "drawn": drawn}
+        slots = plan(
+            chosen.ids,
+            episodes=asked["episodes"],
+            attempts=asked["attempts"],
+            seed=seed,
+            drawn=asked.get("drawn"),
+        )
         wall_name = _wall_name(wall)
         stage = Stage(
             chosen,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,9 +39,17 @@ def episode_seed(run_seed: int, task: str, draw: int, attempt: int) -> int:
     return int.from_bytes(_hash("episode", run_seed, task, draw, attempt)[:8], "big") >> (64 - SEED_BITS)
 
 
-def plan(ids: Sequence[str], *, episodes: int | None, attempts: int, seed: int) -> list[Slot]:
+def plan(
+    ids: Sequence[str],
+    *,
+    episodes: int | None,
+    attempts: int,
+    seed: int,
+    drawn: Sequence[int] | None = None,
+) -> list[Slot]:
     """``episodes`` None: each task once, in the pool's order. Else that many draws by ``seed``, without replacement
-    until the pool is used up, then again. Each draw is played ``attempts`` times. Raises UsageError."""
+    until the pool is used up, then again; or those that were ``drawn`` by someone else, as places in ``ids``. Each draw
+    is played ``attempts`` times. Raises UsageError."""
     _whole("episodes", 1 if episodes is None else episodes, 1, MAX_EPISODES)
     _whole("attempts", attempts, 1, MAX_EPISODES)
     _whole("a seed", seed, 0, (1 << 63) - 1)
@@ -50,7 +59,12 @@ def plan(ids: Sequence[str], *, episodes: int | None, attempts: int, seed: int) 
     if count > MAX_EPISODES:
         raise UsageError(f"a run of {count} episodes; expected at most {MAX_EPISODES}")
     draws: list[tuple[str, int]] = []
-    if episodes is None:
+    if drawn is not None:
+        before: Counter[int] = Counter()
+        for place in drawn:
+            draws.append((ids[place], before[place]))
+            before[place] += 1
+    elif episodes is None:
         draws = [(task, 0) for task in ids]
     else:
         rounds = -(-episodes // len(ids))
