@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from pool_rows import outcomes
 
+from tiltyard.cells.protocol import Wall
 from tiltyard.pool import load
 from tiltyard.pool.folder import TaskToml
 from tiltyard.pool.model import parse
+from tiltyard.referee import Referee
 
 GUIDE = Path(__file__).parents[2] / "docs" / "tasks.md"
 
@@ -41,16 +43,31 @@ def test_the_json_lines(blocks: list[tuple[str, str]], tmp_path: Path) -> None:
     assert [t.id for t in pool["shout"].hidden] == ["hidden/1", "accents"]
 
 
-def test_the_folders(blocks: list[tuple[str, str]], tmp_path: Path) -> None:
+def _write_folders(blocks: list[tuple[str, str]], folder: Path) -> None:
     for _, text in blocks:
         first, _, rest = text.partition("\n")
-        if named := re.fullmatch(r"# ((?:stack|total)/\S+)", first):
-            path = tmp_path / named[1]
+        if named := re.fullmatch(r"# ((?:stack|total|ledger)/\S+)", first):
+            path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(rest)
+
+
+def test_the_suite(blocks: list[tuple[str, str]], tmp_path: Path, wall: Wall) -> None:
+    _write_folders(blocks, tmp_path)
+    task = load(tmp_path)["ledger"]
+    assert [test.id for test in task.visible] == ["tests/test_add.py"]
+    assert task.protected == {"tests/test_add.py"}
+    referee = Referee(wall)
+    solved, start = referee.grade(task, task.reference), referee.grade(task, task.start)
+    assert (solved.reward, solved.graded, solved.total) == (1.0, "pytest-remote", 3)
+    assert (start.reward, start.passed) == (0.0, 1)
+
+
+def test_the_folders(blocks: list[tuple[str, str]], tmp_path: Path) -> None:
+    _write_folders(blocks, tmp_path)
     pool = load(tmp_path)
-    assert pool.ids == ("stack", "total")
-    stack, total = pool
+    assert pool.ids == ("ledger", "stack", "total")
+    _, stack, total = pool
     assert list(outcomes(stack)) == [
         f"test_stack::test_{n}" for n in ("last_in_first_out", "length", "empty")
     ]

@@ -11,6 +11,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,11 +20,21 @@ from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
 from tiltyard.check.probes import probes as probes_of
 from tiltyard.check.rename import libcst
-from tiltyard.check.report import TaskReport, ValidationReport, difference, reference_problem, start_problem
+from tiltyard.check.report import (
+    TaskReport,
+    ValidationReport,
+    difference,
+    packages_problem,
+    reference_problem,
+    start_problem,
+    tried_problem,
+)
 from tiltyard.check.state import State
-from tiltyard.errors import Problem, UsageError
+from tiltyard.errors import ArenaError, Problem, UsageError
 from tiltyard.pool import load_lenient
+from tiltyard.pool.collection import Pool
 from tiltyard.referee import Referee
+from tiltyard.referee.pytest_settle import NothingCollectedError, Tried, is_settled, settle
 from tiltyard.task import Files, RewardRule, Task
 from tiltyard.verdict import Verdict
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
@@ -149,6 +160,20 @@ def _malformed(problems: Sequence[Problem]) -> list[TaskReport]:
     return [TaskReport(where, "unfit", "malformed: " + "; ".join(whats)) for where, whats in by_place.items()]
 
 
+def settled(pool: Pool, wall: str = "auto") -> Pool:
+    """The pool with what its pytest tasks leave open filled in: which tests count, and by which way they run.
+
+    The strongest way by which the reference passes and the start does not. Other tasks stay as they are, and so does
+    the version that an author gave. ArenaError: a task's tests can't be collected, or the arena failed."""
+    with_name = make_wall(wall)
+    try:
+        tasks = tuple(settle(with_name, task)[0] for task in pool)
+    finally:
+        with_name.close()
+    made = Pool(pool.name, pool.version, tasks)
+    return Pool(pool.name, made.digest[:12], tasks) if pool.version == pool.digest[:12] else made
+
+
 class _Void(Exception):
     """A grading was void; the reason is the message."""
 
@@ -172,14 +197,22 @@ class _Bench:
 
     def __call__(self, task: Task) -> TaskReport:
         begun = time.monotonic()
+        settled, tried = task, tuple[Tried, ...]()
         try:
-            reason = self._examine(task)
+            if not is_settled(task):
+                self._referee(0)
+                settled, tried = settle(self.walls[0], task)
+            reason = self._examine(settled)
+            if reason:
+                reason += tried_problem(tried) + packages_problem(task, reason)
             outcome = TaskReport(task.id, "unfit" if reason else "fit", reason or "", task.digest)
-        except _Void as void:
+        except NothingCollectedError as nothing:
+            reason = str(nothing)
+            reason += packages_problem(task, reason)
+            outcome = TaskReport(task.id, "unfit", reason, task.digest)
+        except (_Void, ArenaError) as void:
             outcome = TaskReport(task.id, "void", str(void), task.digest)
-        return TaskReport(
-            outcome.task, outcome.outcome, outcome.reason, outcome.digest, time.monotonic() - begun
-        )
+        return replace(outcome, seconds=time.monotonic() - begun, way=settled.way)
 
     def _examine(self, task: Task) -> str | None:
         """Why the task is unfit, or None."""

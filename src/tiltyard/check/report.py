@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tiltyard.referee.pytest_settle import Tried
+from tiltyard.task import Task
 from tiltyard.verdict import Verdict
 
 OutcomeKind = Literal["fit", "unfit", "void"]
@@ -24,6 +27,8 @@ class TaskReport:
     digest: str = ""
     """The task's; "" for one so malformed that it has none."""
     seconds: float = 0.0
+    way: str = ""
+    """How the tests of a pytest task are run: the way that the task names, or the strongest that was found to work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,11 @@ class ValidationReport:
         return tuple(task.task for task in self.tasks if task.outcome == "fit")
 
     @property
+    def ways(self) -> Mapping[str, int]:
+        """How many pytest tasks go which way."""
+        return dict(sorted(Counter(task.way for task in self.tasks if task.way).items()))
+
+    @property
     def ok(self) -> bool:
         """Every task was looked at and is fit."""
         return len(self.tasks) == self.planned and len(self.fit) == len(self.tasks)
@@ -57,7 +67,11 @@ class ValidationReport:
         """The shape that ``tiltyard validate --json`` prints."""
         return {
             "summary": dict(self.summary),
-            "tasks": {task.task: {"outcome": task.outcome, "reason": task.reason} for task in self.tasks},
+            "tasks": {
+                task.task: {"outcome": task.outcome, "reason": task.reason}
+                | ({"way": task.way} if task.way else {})
+                for task in self.tasks
+            },
         }
 
 
@@ -84,6 +98,27 @@ def reference_problem(verdict: Verdict) -> str | None:
     ]
     why = _named(failing) if failing else "no hidden test has an outcome"
     return f"the reference scores {verdict.reward:g}: {why}"
+
+
+def tried_problem(tried: Sequence[Tried]) -> str:
+    """What the ways that were tried for a pytest task came to, for a task that is unfit; "" if none was."""
+    if not tried:
+        return ""
+    said = [
+        f"{one.way}: {one.passed} of {one.total} pass" + (f", but not {one.reason}" if one.reason else "")
+        for one in tried
+    ]
+    return f" (tried {'; '.join(said)})"
+
+
+def packages_problem(task: Task, reason: str) -> str:
+    """What to add to a reason that may come from packages that a cell's interpreter does not have."""
+    if not task.metadata.packages or not any(word in reason for word in _OF_PACKAGES):
+        return ""
+    return f"; the task needs packages that a cell has only from an interpreter with them: {', '.join(task.metadata.packages)}"
+
+
+_OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "did not load", "collected", "AttributeError")
 
 
 def difference(verdicts: Sequence[Verdict]) -> str | None:

@@ -53,8 +53,9 @@ class State:
             if entry.get("settings") != self.settings or entry.get("outcome") not in OUTCOMES[:2]:
                 continue
             task, digest, reason = entry.get("task"), entry.get("digest"), entry.get("reason")
+            way = entry.get("way", "")
             if isinstance(task, str) and isinstance(digest, str) and isinstance(reason, str):
-                self.known[task, digest] = TaskReport(task, entry["outcome"], reason, digest)
+                self.known[task, digest] = TaskReport(task, entry["outcome"], reason, digest, way=str(way))
 
     def add(self, report: TaskReport) -> None:
         """Keep one outcome, at once."""
@@ -64,6 +65,7 @@ class State:
                 "digest": report.digest,
                 "outcome": report.outcome,
                 "reason": report.reason,
+                **({"way": report.way} if report.way else {}),
                 "settings": self.settings,
             }
         )

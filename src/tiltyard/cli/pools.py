@@ -63,6 +63,15 @@ def validate(
             "(needs `tiltyard[adequacy]`).",
         ),
     ] = False,
+    settled: Annotated[
+        Path | None,
+        typer.Option(
+            "--settled",
+            metavar="PATH",
+            help="Write the tasks there (a new folder, or a .jsonl file) with what their suites leave open: the tests that "
+            "count, and the way in which they run.",
+        ),
+    ] = None,
     task: Globs = None,
     tag: Tags = None,
     as_json: Json = False,
@@ -109,6 +118,8 @@ def validate(
     if fit is not None:
         write_text(fit, "".join(f"{id}\n" for id in report.fit))
         say(f"{len(report.fit)} fit tasks listed in {fit}")
+    if settled is not None and not code:
+        _write_settled(pool, task, tag, settled, set(report.fit), wall)
     raise typer.Exit(code or (0 if report.ok else 1))
 
 
@@ -157,6 +168,22 @@ def show(
         print_out(_described(facts))
 
 
+def _write_settled(
+    pool: str, task: list[str] | None, tag: list[str] | None, path: Path, fit: set[str], wall: str
+) -> None:
+    """The fit tasks, with their tests and ways filled in."""
+    from tiltyard import check
+    from tiltyard.pool import Pool, load_lenient, to_folder, to_jsonl
+
+    chosen, _ = load_lenient(pool, tasks=task or (), tags=tag or ())
+    made = check.settled(Pool(chosen.name, chosen.version, tuple(t for t in chosen if t.id in fit)), wall)
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        to_jsonl(made, path)
+    else:
+        to_folder(made, path)
+    say(f"{len(made)} fit tasks written to {path}")
+
+
 def _show_validation(report: ValidationReport) -> None:
     from rich.markup import escape
 
@@ -168,6 +195,8 @@ def _show_validation(report: ValidationReport) -> None:
         print_out(table)
     counts = ", ".join(f"{count} {kind}" for kind, count in report.summary.items())
     print_out(f"{report.pool}: {counts} ({report.repeats} repeats, wall {report.wall})")
+    if report.ways:
+        print_out("suites: " + ", ".join(f"{count} {way}" for way, count in report.ways.items()))
     say(f"{len(report.tasks)} tasks in {report.seconds:.1f} s, {report.resumed} of them known from before")
 
 

@@ -106,6 +106,7 @@ class Course:
     notes: dict[str, str] = field(default_factory=dict)
     begun: int = 0
     collected: tuple[str, ...] | None = None
+    stopped: str = ""
 
     def end(self, index: int, report: Report) -> None:
         self.reports[index] = report
@@ -227,6 +228,7 @@ def _stopped(task: Task, course: Course, reason: str) -> bool:
     if course.current is not None:
         course.end(course.current, Report(False, reason))
         return False
+    course.stopped = reason
     if course.begun:
         return False
     _leave_out(task, course, only_noted=True)

@@ -41,6 +41,10 @@ class Tried:
         return self.total > 0 and self.passed == self.total and self.start_fails
 
 
+class NothingCollectedError(ArenaError):
+    """No test of a suite is collected with its own reference: the task is at fault, or what it needs is missing."""
+
+
 def is_settled(task: Task) -> bool:
     """Whether nothing is left open."""
     return task.grading != "pytest" or bool(task.way and task.hidden)
@@ -56,9 +60,9 @@ def settle(wall: Wall, task: Task) -> tuple[Task, tuple[Tried, ...]]:
     best: tuple[Task, Tried] | None = None
     tried: list[Tried] = []
     for way in ways:
-        candidate = _counted(wall, replace(task, way=way), reference)
+        candidate, why = _counted(wall, replace(task, way=way), reference)
         if candidate is None:
-            tried.append(Tried(way, 0, 0, False, "nothing is collected"))
+            tried.append(Tried(way, 0, 0, False, why))
             continue
         found = _examine(wall, candidate, reference)
         if not task.hidden:
@@ -76,18 +80,22 @@ def settle(wall: Wall, task: Task) -> tuple[Task, tuple[Tried, ...]]:
         if best is None or one.passed > best[1].passed:
             best = candidate, one
     if best is None:
-        raise ArenaError(f"no test of {task.id!r} is collected with its reference, by {' or '.join(ways)}")
+        said = "; ".join(f"{one.way}: {one.reason}" for one in tried)
+        raise NothingCollectedError(f"no hidden test is collected with the reference ({said})")
     return best[0], tuple(tried)
 
 
-def _counted(wall: Wall, task: Task, reference: Files) -> Task | None:
-    """The task with all the tests that are collected, if it does not name those that count."""
+def _counted(wall: Wall, task: Task, reference: Files) -> tuple[Task | None, str]:
+    """The task with all the tests that are collected, if it does not name those that count; or why there is none."""
     if task.hidden:
-        return task
-    ids = _COLLECT[task.way](wall, task, reference).collected
+        return task, ""
+    course = _COLLECT[task.way](wall, task, reference)
     known = {**task.start, **task.suite}
-    ids = tuple(i for i in ids or () if i.partition("::")[0] in known)
-    return replace(task, hidden=tuple(Test(i) for i in ids)) if ids else None
+    ids = tuple(i for i in course.collected or () if i.partition("::")[0] in known)
+    if ids:
+        return replace(task, hidden=tuple(Test(i) for i in ids)), ""
+    notes = [f"{file} {why}" for file, why in sorted(course.notes.items())]
+    return None, notes[0] if notes else course.stopped or "no test in the suite's files"
 
 
 def _examine(wall: Wall, task: Task, files: Files) -> Examined:
