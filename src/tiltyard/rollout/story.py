@@ -48,7 +48,7 @@ def tell(record: EpisodeRecord, start: Mapping[str, str] | None) -> Text:
 
 
 def _head(record: EpisodeRecord) -> Text:
-    head = Text(f"{record.id or 'episode'}  {safe(record.task)}", "bold")
+    head = _line(f"{record.id or 'episode'}  {safe(record.task)}", "bold")
     run = f", run {record.run}" if record.run else ""
     place = f"attempt {record.attempt}, seed {record.seed}, wall {record.wall}{run}"
     head.append(f"\n{safe(record.player)} on {safe(record.pool)}, {place}", "dim")
@@ -100,12 +100,17 @@ def usage_text(usage: Usage) -> str:
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out{cost}"
 
 
+def _line(text: str, style: str) -> Text:
+    """A text of which the style ends with it: what is added has one of its own."""
+    return Text().append(text, style)
+
+
 def _said(role: str, title: str, text: str) -> Text:
     return _heading(role, title).append("\n" + _body(text))
 
 
 def _heading(role: str, title: str, facts: str = "") -> Text:
-    line = Text(f"── {title} ", _COLOURS.get(role, ""))
+    line = _line(f"── {title} ", _COLOURS.get(role, ""))
     return line.append(facts, "dim")
 
 
@@ -119,7 +124,7 @@ def _call(record: EpisodeRecord, call: Mapping[str, Any], files: _Files) -> Text
     if isinstance(step, int) and 0 <= step < len(record.steps):
         return _action(record.steps[step], f"step {step + 1}", files)
     arguments = json.dumps(call.get("arguments"), ensure_ascii=False)
-    line = Text("▶ not carried out: ", "yellow")
+    line = _line("▶ not carried out: ", "yellow")
     return line.append(_body(f"{call.get('name')} {arguments}"))
 
 
@@ -131,7 +136,7 @@ def _step(record: EpisodeRecord, n: int, files: _Files) -> Text:
 def _action(step: StepRecord, where: str, files: _Files) -> Text:
     action = json.loads(step.action)
     tool = action.pop("tool", "")
-    line = Text(f"▶ {where}: ", "magenta").append(safe(tool) or "no action", "bold magenta")
+    line = _line(f"▶ {where}: ", "magenta").append(safe(tool) or "no action", "bold magenta")
     if step.seconds >= 0.05:
         line.append(f"  {step.seconds:.2f} s", "dim")
     if step.invalid:
@@ -173,7 +178,7 @@ class _Files:
 
 def diff(old: str, new: str, path: str, made: str = "") -> Text:
     """A unified diff in colours."""
-    head = Text(f"{safe(path)}{f' ({made})' if made else ''}", "bold")
+    head = _line(f"{safe(path)}{f' ({made})' if made else ''}", "bold")
     if old == new:
         return head.append("  nothing changed", "dim")
     lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3))[2:]
@@ -185,11 +190,11 @@ def diff(old: str, new: str, path: str, made: str = "") -> Text:
 
 def _ending(record: EpisodeRecord) -> Text:
     if record.void is not None:
-        end = Text("── void ", "bold yellow").append(safe(record.void))
+        end = _line("── void ", "bold yellow").append(safe(record.void))
     else:
         assert record.reward is not None
         colour = "green" if record.reward == 1 else "red" if record.reward == 0 else "yellow"
-        end = Text(f"── reward {record.reward:.3f} ", f"bold {colour}").append(_why(record))
+        end = _line(f"── reward {record.reward:.3f} ", f"bold {colour}").append(_why(record))
     for outcome in (record.verdict or {}).get("outcomes", ()):
         if not outcome["passed"]:
             end.append("\n  failed ", "red").append(safe(f"{outcome['id']}: {outcome['reason']}"))
