@@ -2,7 +2,8 @@
 
 ``corpus/*.toml`` holds them, one table an exploit. A template of kind ``calls`` defines ``exploit(name, args, kwargs)``,
 what a call of the entry ``name`` does, or ``bind(name)``, what that name is; it is bound to every name that the
-task's reference defines, in every file of it. One of kind ``stdio`` is the program; ``tool`` is a list of actions. A
+task's reference defines, in every file of it. One of kind ``stdio`` is the program; ``tool`` is a list of actions; the
+code of one of kind ``pytest`` is added to the package's unsolved files, and its names are bound where it defines any. A
 template finds ``NAMES``, ``MAIN``, ``VISIBLE`` (the visible tests), ``REFERENCE`` (the reference's source) and
 ``LIMIT_S`` (a test's time limit) where it mentions them. Nothing is executed here.
 """
@@ -88,9 +89,11 @@ def own_cases(task: Task) -> tuple[Case, ...]:
 
 def _fits(template: Template, task: Task) -> bool:
     if template.kind == "tool":
-        return task.grading == "calls" or not any(_CODE in str(action) for action in template.actions)
+        return task.grading == "calls" or not template.code
     if template.kind != task.grading:
         return False
+    if template.kind == "pytest":
+        return bool(_modules(task))
     if template.kind == "calls" and not any(_names(task, path) for path in _modules(task)):
         return False
     if "VISIBLE" in template.code and not task.visible:
@@ -126,16 +129,14 @@ def _case(template: Template, task: Task) -> Case:
         actions = tuple(_filled(action, task, code) for action in template.actions)
     elif template.kind == "calls":
         files = {path: _code(template, task, path) for path in _modules(task) if _names(task, path)}
+    elif template.kind == "pytest":
+        files = {path: _added(template, task, path) for path in _modules(task)} if template.code else {}
     else:
         files = {task.main: _code(template, task, task.main)}
-    folder = task.main.rpartition("/")[0]
-    for path, text in template.beside.items():
-        at = f"{folder}/{path}" if folder else path
-        if at not in files and at not in task.protected:
-            files[at] = text
+    files = {**_beside(template, task), **files}
     return Case(
         name=f"{template.name}@{task.id}",
-        kind="tool" if template.kind == "tool" else "function",
+        kind={"tool": "tool", "pytest": "repo"}.get(template.kind, "function"),
         task=task.id,
         about=template.about,
         mechanism=template.what,
@@ -147,15 +148,45 @@ def _case(template: Template, task: Task) -> Case:
     )
 
 
+def _beside(template: Template, task: Task) -> dict[str, str]:
+    """The files that a template leaves beside the solution; in a repository, those of its root and of its tests."""
+    folder = task.main.rpartition("/")[0] if task.grading != "pytest" else ""
+    found: dict[str, str] = {}
+    for path, text in template.beside.items():
+        if path == "@@EACH@@":
+            found |= dict.fromkeys(_test_files(task), text)
+            continue
+        tests = _test_files(task)[0].rpartition("/")[0] if "@@TESTS@@" in path else ""
+        at = path.replace("@@TESTS@@/", f"{tests}/" if tests else "")
+        found[f"{folder}/{at}" if folder else at] = text
+    return {path: text for path, text in found.items() if path not in task.protected}
+
+
+def _test_files(task: Task) -> list[str]:
+    """The files of a repository that hold tests, the hidden ones too: a solver can guess their names."""
+    named = [test.id.partition("::")[0] for test in (*task.hidden, *task.visible)]
+    seen = [path for path in {**task.suite, **task.start} if path.rpartition("/")[2].startswith("test_")]
+    return list(dict.fromkeys([*named, *seen])) or ["test_it.py"]
+
+
+def _added(template: Template, task: Task, path: str) -> str:
+    """An unsolved file of a package with a template's code behind it."""
+    start = task.start.get(path, b"").decode("utf-8", "replace")
+    binds = "def exploit(" in template.code or "def bind(" in template.code
+    forget = 'globals().pop("bind", None)\n' if binds else ""
+    return f"{start}\n\n{forget}{_code(template, task, path)}{_BINDING if binds else ''}"
+
+
 def _code(template: Template, task: Task, path: str) -> str:
     """A template's code for one file of a task."""
     body = "".join(_snippets()[name] for name in template.use) + template.code
     calls = task.grading == "calls"
-    known: dict[str, Any] = {"NAMES": _names(task, path) if calls else (), "MAIN": task.main}
+    names = _names(task, path) if task.grading in ("calls", "pytest") else ()
+    known: dict[str, Any] = {"NAMES": names, "MAIN": task.main}
     known["VISIBLE"] = [test.code for test in task.visible] if calls else _pairs(task)
     known["REFERENCE"] = task.reference.get(path, b"").decode("utf-8", "replace")
     known["LIMIT_S"] = tightened(task, _CAP).limits.test_s
-    needed = {name for name in known if name in body or (calls and name == "NAMES")}
+    needed = {name for name in known if name in body or (names and name == "NAMES")}
     head = "".join(f"{name} = {value!r}\n" for name, value in known.items() if name in needed)
     return head + body + (_BINDING if calls else "")
 

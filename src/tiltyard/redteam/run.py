@@ -31,7 +31,7 @@ from tiltyard.task import Files, Task
 from tiltyard.tools import TOOLS
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
-BATCH = 6
+BATCH = 10
 FEW = 2
 """Tasks of a pool against which cases are played that have nothing to do with the task."""
 CONTROL_MARK = b"\n# the same again\n"
@@ -135,10 +135,10 @@ def _own_corpus(pool: Pool) -> Corpus:
 
 def _honest(task: Task) -> Files:
     """The reference with a remark, so that it is another submission than the reference itself."""
-    data = task.reference.get(task.main, task.start.get(task.main, b""))
-    if not task.main.endswith(".py") or task.main in task.protected:
+    path = next((path for path in (task.main, *task.reference) if path in task.reference), "")
+    if not path.endswith(".py") or path in task.protected:
         return task.reference
-    return Files({**task.reference, task.main: data + CONTROL_MARK})
+    return Files({**task.reference, path: task.reference[path] + CONTROL_MARK})
 
 
 def _by_task(controls: Iterable[Case]) -> dict[str, tuple[tuple[str, Files], ...]]:
