@@ -15,6 +15,7 @@ from typing import NoReturn
 from tiltyard.cli import adequacy as adequacy
 from tiltyard.cli import episodes as episodes
 from tiltyard.cli import machine as machine
+from tiltyard.cli import plan as plan
 from tiltyard.cli import pools as pools
 from tiltyard.cli import redteam as redteam
 from tiltyard.cli import report as report

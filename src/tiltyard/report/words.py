@@ -52,7 +52,7 @@ def interval(found: Interval | None) -> str:
 
 def seconds(value: float) -> str:
     if value < 1:
-        return f"{1000 * value:.0f} ms"
+        return f"{1000 * value:.{0 if value >= 0.01 else 1}f} ms"
     if value < 120:
         return f"{value:.1f} s"
     return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
