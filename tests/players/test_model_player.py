@@ -537,6 +537,30 @@ def test_it_is_a_player_like_any_other(wall: Wall, serve: Serve) -> None:
         env.close()
 
 
+def test_the_clock_stands_while_the_model_is_asked(wall: Wall, serve: Serve) -> None:
+    env, times = CodeEnv([TASK], wall=wall), list[float]()
+
+    def brain(asked: Asked) -> Any:
+        times.append(env._clock.elapsed_s)
+        return Slow(0.05, SOLVES(asked))
+
+    player = a_player(serve(brain), "openai")
+    asking = player.ask
+
+    async def ask(history: Any) -> Any:
+        before = env._clock.elapsed_s
+        answer = await asking(history)
+        assert env._clock.elapsed_s == before
+        return answer
+
+    player.ask = ask  # type: ignore[method-assign]
+    try:
+        assert run_episode(env, player, 1, "double").reward == 1.0
+    finally:
+        env.close()
+    assert len(times) == 3 and times == sorted(times) and times[2] > times[0]
+
+
 @api
 def test_without_the_sdk(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, api, None)

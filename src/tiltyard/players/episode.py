@@ -56,6 +56,7 @@ def run_episode(
         if isinstance(player, Prepared):
             loop.value(player.begin(env.task, seed))
         while True:
+            _rest(env, player)
             action = loop.value(player(observation, rng))
             begun = time.monotonic()
             observation, _, terminated, truncated, info = env.step(action)
@@ -74,10 +75,17 @@ async def arun_episode(
     if isinstance(player, Prepared):
         await _awaited(player.begin(env.task, seed))
     while True:
+        _rest(env, player)
         action = await _awaited(player(observation, rng))
         observation, _, terminated, truncated, info = await asyncio.to_thread(env.step, action)
         if terminated or truncated:
             return _result(env.episode, info)
+
+
+def _rest(env: CodeEnv, player: Player) -> None:
+    """The clock stands for a player that waits for somebody else; see the Player protocol."""
+    if getattr(player, "clock_stands", False):
+        env.stop_clock()
 
 
 async def _awaited(value: Any) -> Any:

@@ -3,6 +3,9 @@
 A player is called with the newest observation and a ``random.Random`` that is seeded for the episode, and returns an
 action: a dict, a tool call object or a JSON string (``tiltyard.tools.parse_action`` has the forms), or an awaitable of
 one. All of its randomness comes from that generator, so that the same seed plays the same episode.
+
+A player that waits for a server which is not its own says so with an attribute ``clock_stands = True``: the episode's
+clock then stands while it is called, for how busy that server is must not decide a reward.
 """
 
 from __future__ import annotations

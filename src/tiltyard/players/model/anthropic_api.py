@@ -59,12 +59,11 @@ class AnthropicApi:
         self.fixed = _fixed(settings, system)
 
     def user(self, text: str) -> dict[str, Any]:
-        return {"role": "user", "content": [{"type": "text", "text": text}]}
+        return {"role": "user", "content": [_block(text)]}
 
     def results(self, answers: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         blocks = [
-            {"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text}]}
-            for id, text in answers
+            {"type": "tool_result", "tool_use_id": id, "content": [_block(text)]} for id, text in answers
         ]
         return [{"role": "user", "content": blocks}]
 
@@ -82,6 +81,11 @@ class AnthropicApi:
 
     async def close(self) -> None:
         await self.client.close()
+
+
+def _block(text: str) -> dict[str, Any]:
+    """A block of text; the API refuses one without a letter in it."""
+    return {"type": "text", "text": text if text.strip() else "(nothing)"}
 
 
 def _fixed(settings: ModelSettings, system: str) -> dict[str, Any]:
@@ -130,7 +134,8 @@ def reply_of(body: Mapping[str, Any], turn: int) -> Reply:
         kind = block.get("type")
         if kind == "text" and (text := clean(block.get("text"))):
             texts.append(text)
-            echo.append({"type": "text", "text": text})
+            if text.strip():
+                echo.append({"type": "text", "text": text})
         elif kind == "thinking":
             reasoning.append(clean(block.get("thinking")))
             echo.append(plain(block))
@@ -149,7 +154,7 @@ def reply_of(body: Mapping[str, Any], turn: int) -> Reply:
         calls=tuple(calls),
         stop_reason=stop,
         usage=_usage(body.get("usage")),
-        echo={"role": "assistant", "content": echo or [{"type": "text", "text": "(no answer)"}]},
+        echo={"role": "assistant", "content": echo or [_block("")]},
         cut=stop == "max_tokens",
         refused=stop == "refusal",
         full=stop == "model_context_window_exceeded",

@@ -103,7 +103,7 @@ def reply_of(body: Mapping[str, Any], turn: int) -> Reply:
     text = _text(message.get("content"))
     stop = clean(choices[0].get("finish_reason"))
     refusal = clean(message.get("refusal"))
-    echo: dict[str, Any] = {"role": "assistant", "content": text or refusal}
+    echo: dict[str, Any] = {"role": "assistant", "content": text or refusal or ("" if calls else "(nothing)")}
     if calls:
         echo["tool_calls"] = [_echo(call) for call in calls]
     return Reply(

@@ -36,6 +36,8 @@ class ModelPlayer:
     without a price.
     """
 
+    clock_stands = True
+
     def __init__(
         self,
         settings: ModelSettings,

@@ -59,6 +59,8 @@ def system_prompt(settings: ModelSettings) -> str:
 class ModelSession:
     """A Player for one episode at a time. ``ask`` puts a conversation to the model."""
 
+    clock_stands = True
+
     def __init__(self, settings: ModelSettings, api: Api, ask: Ask) -> None:
         self.settings, self.api, self.ask = settings, api, ask
         self.begin(None, None)
