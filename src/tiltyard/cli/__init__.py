@@ -16,8 +16,8 @@ from tiltyard.cli import adequacy as adequacy
 from tiltyard.cli import episodes as episodes
 from tiltyard.cli import machine as machine
 from tiltyard.cli import pools as pools
-from tiltyard.cli import report as report
 from tiltyard.cli import redteam as redteam
+from tiltyard.cli import report as report
 from tiltyard.cli.common import app
 from tiltyard.errors import TiltyardError
 
