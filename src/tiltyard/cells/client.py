@@ -66,7 +66,7 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
     return ours, theirs
 
 
-def _bury(sock: socket.socket, bury: Callable[[], None], owner: int) -> None:
+def bury_cell(sock: socket.socket, bury: Callable[[], None], owner: int) -> None:
     if os.getpid() != owner:
         return
     try:
@@ -98,7 +98,7 @@ class KeeperCell:
         self._next = 0
         self._programs: set[Program] = set()
         self._lost: str | None = None
-        self._end = weakref.finalize(self, _bury, sock, bury, self._owner)
+        self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
 
     @property
     def wall(self) -> str:
@@ -292,13 +292,23 @@ class KeeperCell:
         return {name: None if value >= NO_LIMIT else value for name, value in caps.items()}
 
     def start(
-        self, program: str, fds: Sequence[int], *, wall_s: float, memory_bytes: int | None = None
+        self,
+        program: str,
+        fds: Sequence[int],
+        *,
+        wall_s: float,
+        memory_bytes: int | None = None,
+        again: bool = False,
     ) -> Program:
+        """See ``Cell.start``. ``again``: other programs have run in this cell, or will; on walls with a fork server
+        each of them then begins in the same memory."""
         if not has_program(program):
             raise UsageError(f"no inside folder has a program {program!r}")
         if len(fds) > wire.MAX_FDS:
             raise UsageError(f"{len(fds)} descriptors for {program!r}; at most {wire.MAX_FDS} can be passed")
         job = self._job("program", [program], self._env)
+        if again:
+            job["again"] = True
         if memory_bytes is not None:
             job["memory_bytes"] = memory_bytes
         answer, _ = self._ask({"op": "start", **job, "wall_s": wall_s}, fds=fds)

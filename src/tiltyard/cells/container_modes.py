@@ -47,12 +47,18 @@ class HeldCell(KeeperCell):
         return self._box.name
 
     def start(
-        self, program: str, fds: Sequence[int], *, wall_s: float, memory_bytes: int | None = None
+        self,
+        program: str,
+        fds: Sequence[int],
+        *,
+        wall_s: float,
+        memory_bytes: int | None = None,
+        again: bool = False,
     ) -> Program:
         if memory_bytes is not None and memory_bytes > self._memory and self._box.memory_bytes:
             self._of.engine.update_memory(self._box.name, memory_of(self._limits, memory_bytes))
             self._memory = memory_bytes
-        return super().start(program, fds, wall_s=wall_s, memory_bytes=memory_bytes)
+        return super().start(program, fds, wall_s=wall_s, memory_bytes=memory_bytes, again=again)
 
 
 class ExecCell(HeldCell):

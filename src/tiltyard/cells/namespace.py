@@ -27,6 +27,7 @@ from tiltyard.cells.client import KeeperCell, filled, socket_pair
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
 from tiltyard.cells.kit import Kit
+from tiltyard.cells.launch import Launched, Lent, Letter, Solo, launch_in_cell, letter, refusal
 from tiltyard.cells.process import PATH, interpreter
 from tiltyard.cells.programs import (
     PACKAGE,
@@ -43,6 +44,10 @@ from tiltyard.errors import ArenaError
 START_S = 60.0
 OPEN_S = 60.0
 END_S = 15.0
+LENT = 4
+"""How many cells of trusted programs are kept for the next ones."""
+LENT_TO = 150
+"""How many programs one cell serves. Each takes a pid or two, and numbers up to 256 are made only once."""
 STALLS = 4
 """How many more cells a server makes ready to hold at a time."""
 
@@ -87,7 +92,10 @@ class NamespaceWall:
         self._key = _Key(found, hash_seed, (*preload, *kit.preload), kit.packages)
         self._siblings: dict[Kit, NamespaceWall] = {}
         self._held: list[_Server] = []
-        self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
+        self._cells: weakref.WeakSet[KeeperCell | Solo] = weakref.WeakSet()
+        self._lent: list[tuple[KeeperCell, int]] = []
+        """Cells of trusted programs, between two of them, with how many each has served."""
+        self._closed = False
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, _release, self._held)
@@ -102,16 +110,70 @@ class NamespaceWall:
         return _weaknesses(self._server().has)
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
-        caps = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS))
-        try:
-            sock, bury = self._bring_up(caps)
-        except OSError as error:
-            raise ArenaError(f"a cell can't be made: {error.strerror or error}") from None
+        sock, bury = self._bring_up(limits, None)
         bury = _holding(self, bury)  # a cell keeps its wall, and so its server, alive
         cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
         with self._lock:
             self._cells.add(cell)
         return filled(cell, files)
+
+    def launch(
+        self,
+        program: str,
+        fds: Sequence[int],
+        files: Mapping[str, bytes],
+        limits: CellLimits,
+        *,
+        wall_s: float,
+        trusted: bool = False,
+    ) -> Launched:
+        """See ``tiltyard.cells.launch``. Where the kernel adds memory up, without a keeper: nobody need watch."""
+        if trusted and not files:
+            return self._lend(program, fds, limits, wall_s)
+        if "memory" not in self._server().has.get("groups", ()):
+            return launch_in_cell(self, program, fds, files, limits, wall_s=wall_s)
+        sock, bury = self._bring_up(limits, letter(program, files, limits, _env(self._key.hash_seed), fds))
+        solo = Solo(sock, _holding(self, bury))
+        with self._lock:
+            self._cells.add(solo)
+        return solo
+
+    def _lend(self, program: str, fds: Sequence[int], limits: CellLimits, wall_s: float) -> Lent:
+        """A program in a cell that others have used, or will. Its keeper's pids stay below those that the interpreter
+        has ready: each program begins in the same memory."""
+        cell, served = self._take_lent(limits)
+        try:
+            started = cell.start(program, fds, wall_s=wall_s, again=True)
+        except ArenaError:
+            cell.close()
+            if not served:
+                raise
+            cell, served = self._bring_up_lent(limits), 0  # it died while nobody looked
+            started = cell.start(program, fds, wall_s=wall_s, again=True)
+        return Lent(cell, started, lambda: self._take_back(cell, served + 1))
+
+    def _take_lent(self, limits: CellLimits) -> tuple[KeeperCell, int]:
+        with self._lock:
+            self._check_owner()
+            for at, (cell, served) in enumerate(self._lent):
+                if cell.limits == limits:
+                    del self._lent[at]
+                    return cell, served
+        return self._bring_up_lent(limits), 0
+
+    def _bring_up_lent(self, limits: CellLimits) -> KeeperCell:
+        sock, bury = self._bring_up(limits, None)  # these do not keep the wall alive, which holds them
+        cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
+        with self._lock:
+            self._cells.add(cell)
+        return cell
+
+    def _take_back(self, cell: KeeperCell, served: int) -> None:
+        with self._lock:
+            if served < LENT_TO and len(self._lent) < LENT and not self._closed:
+                self._lent.append((cell, served))
+                return
+        cell.close()
 
     def with_kit(self, kit: Kit) -> NamespaceWall:
         """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""
@@ -124,14 +186,20 @@ class NamespaceWall:
                 self._siblings[kit] = made
             return self._siblings[kit]
 
-    def _bring_up(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
+    def _bring_up(
+        self, limits: CellLimits, letter: Letter | None
+    ) -> tuple[socket.socket, Callable[[], None]]:
+        """A cell with a keeper, or with ``letter`` one whose only program has begun: its socket, and its end."""
+        order = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS), letter is not None)
         try:
-            return self._server().open(caps)
-        except _ServerLost:
             try:
-                return self._server().open(caps)  # a new one
-            except _ServerLost as error:
-                raise ArenaError(f"the fork server died twice in a row: {error}") from None
+                return self._server().open(order, letter)
+            except _ServerLost:
+                return self._server().open(order, letter)  # a new one
+        except _ServerLost as error:
+            raise ArenaError(f"the fork server died twice in a row: {error}") from None
+        except OSError as error:
+            raise ArenaError(f"a cell can't be made: {error.strerror or error}") from None
 
     def close(self) -> None:
         if os.getpid() != self._owner:
@@ -139,18 +207,26 @@ class NamespaceWall:
         with self._lock:
             cells = list(self._cells)
             self._cells.clear()
+            self._lent.clear()
+            self._closed = True
         for cell in cells:
             cell.close()
         for sibling in list(self._siblings.values()):
             sibling.close()
         _release(self._held)
 
+    def _check_owner(self) -> None:
+        """In a forked child, what was held is the parent's."""
+        if os.getpid() != self._owner:
+            self._owner = os.getpid()
+            self._held.clear()
+            self._cells = weakref.WeakSet()
+            self._lent.clear()
+
     def _server(self) -> _Server:
         with self._lock:
-            if os.getpid() != self._owner:  # forked: what was held is the parent's
-                self._owner = os.getpid()
-                self._held.clear()
-                self._cells = weakref.WeakSet()
+            self._check_owner()
+            self._closed = False
             if not self._held or not self._held[0].alive:
                 _release(self._held)
                 self._held.append(_acquire(self._key))
@@ -316,13 +392,19 @@ class _Server:
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None and self._control.fileno() >= 0
 
-    def open(self, caps: bytes) -> tuple[socket.socket, Callable[[], None]]:
-        """A new cell: the socket of its keeper, and what makes sure of its end. Raises _ServerLost, ArenaError."""
+    def open(self, order: bytes, letter: Letter | None) -> tuple[socket.socket, Callable[[], None]]:
+        """A new cell: the socket to it, and what makes sure of its end. Raises _ServerLost, ArenaError, and
+        CellFileError for files of a letter."""
         ours, theirs = socket_pair()
         try:
             with theirs:
-                stall = self._ask_a_stall(caps, theirs.fileno())
-            return ours, self._wait_for_keeper(ours, stall)
+                stall = self._ask_a_stall(order, theirs.fileno())
+            if letter is not None:
+                # what can't be sent shows when the answer is waited for
+                with contextlib.suppress(wire.WireError):
+                    header, block, fds = letter
+                    wire.send(ours, header, block, deadline=time.monotonic() + OPEN_S, fds=fds)
+            return ours, self._wait_for_word(ours, stall)
         except BaseException:
             ours.close()
             raise
@@ -366,7 +448,7 @@ class _Server:
         if not self._idle:
             raise ArenaError(f"a cell can't be made: {self._made} are open, and one server can hold no more")
 
-    def _wait_for_keeper(self, sock: socket.socket, stall: socket.socket) -> Callable[[], None]:
+    def _wait_for_word(self, sock: socket.socket, stall: socket.socket) -> Callable[[], None]:
         try:
             deadline = time.monotonic() + OPEN_S
             answer, _, fds = wire.receive(sock, deadline=deadline, max_block=0, take_fds=True)
@@ -382,7 +464,7 @@ class _Server:
             for fd in fds:
                 os.close(fd)
             self._idle.append(stall)
-            raise ArenaError(f"a cell can't be made: {str(answer.get('text', 'no reason given'))[:2000]}")
+            raise refusal(answer)
         return _burial(fds[0], stall, self._idle)
 
     def _gone(self, within_s: float) -> bool:

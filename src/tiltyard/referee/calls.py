@@ -15,7 +15,8 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from tiltyard.cells.protocol import CellLimits, Started, Wall
+from tiltyard.cells.launch import launch
+from tiltyard.cells.protocol import CellLimits, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.controls import Control
 from tiltyard.referee.inside.examiner import AFTER_TIME_OUT, NO_TIME, TIMED_OUT
@@ -94,15 +95,12 @@ def _session(
     with contextlib.ExitStack() as stack:
         for sock in (link_e, link_s, control, control_e):
             stack.callback(sock.close)
-        examiner_cell = wall.open({}, _examiner_limits(limits))
-        stack.callback(examiner_cell.close)
-        solution_cell = wall.open(files, cell_limits(limits))
-        stack.callback(solution_cell.close)
-        solution_cell.start("solution", [link_s.fileno()], wall_s=total)
+        solution = launch(wall, "solution", [link_s.fileno()], files, cell_limits(limits), wall_s=total)
+        stack.callback(solution.close)
         link_s.close()
-        examiner = examiner_cell.start(
-            "examiner", [control_e.fileno(), link_e.fileno()], wall_s=total, memory_bytes=EXAMINER_MEMORY
-        )
+        fds = [control_e.fileno(), link_e.fileno()]
+        examiner = launch(wall, "examiner", fds, {}, _examiner_limits(limits), wall_s=total, trusted=together)
+        stack.callback(examiner.close)
         link_e.close()
         control_e.close()
         link = Link(control, _CONTROL_BOUND)
@@ -111,9 +109,14 @@ def _session(
         try:
             link.send([task.main, entry, modules, ready.prelude, tests, *rest])
         except Closed:
-            raise ArenaError(f"the examiner ended at once (status {examiner.wait(1.0)})") from None
-        reports = _Reports(link, examiner, time.monotonic() + total)
-        return _in_time(reports, tests, stop, grade_s) if together else _all(reports)
+            raise ArenaError("the examiner ended at once") from None
+        reports = _Reports(link, time.monotonic() + total)
+        if not together:
+            return _all(reports)
+        found = _in_time(reports, tests, stop, grade_s)
+        if len(found) == len(tests) and not any(r[2] or r[1] == TIMED_OUT for r in found.values()):
+            examiner.finished()
+        return found
 
 
 def _examiner_limits(limits: Limits) -> CellLimits:
@@ -139,9 +142,8 @@ class _Ended(ArenaError):
 class _Reports:
     """What an examiner says, until it is done."""
 
-    def __init__(self, link: Link, examiner: Started, deadline: float) -> None:
+    def __init__(self, link: Link, deadline: float) -> None:
         self._link = link
-        self._examiner = examiner
         self._deadline = deadline
 
     def next(self, before: float = math.inf) -> tuple[int, list[Any]] | None:
@@ -155,7 +157,7 @@ class _Reports:
         try:
             message = self._link.recv()
         except (Closed, ProtocolError):
-            raise _Ended(f"the examiner ended by itself (status {self._examiner.wait(1.0)})") from None
+            raise _Ended("the examiner ended by itself") from None
         match message:
             case ["test", int(index), bool(passed), str(reason), list(flags), bool(died), list(liberties)]:
                 return index, [passed, reason, flags, died, liberties]

@@ -17,7 +17,7 @@ import socket
 import struct
 import time
 
-from . import keeper, lock, root, wire
+from . import files, keeper, lock, root, solo, wire
 from .twin import KEEPER, PLAYER, Locks, cap_group, high
 from .twin import ForkStarter as ForkStarter
 
@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 
 ANSWER_S = 30.0
 CAPS = ("memory_bytes", "disk_bytes", "disk_files", "processes")
-ORDER = struct.Struct("!4Q")
-"""What an owner sends for a cell: its caps, with the socket."""
+ORDER = struct.Struct("!4QB")
+"""What an owner sends for a cell, with the socket: its caps, and whether it is for one program (see ``solo``)."""
 _KEPT = (lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID, lock.CAP_SYS_PTRACE)
 """To signal, to become and to see the player's processes."""
 _WORKSPACE = root.WRITABLE[0]
 
 
-def live(mail: socket.socket, locks: Locks, group: Group | None) -> None:
-    """Take the next cell's caps (see ``CellLimits``) and its owner's socket from ``mail``, and be its keeper until the
-    owner is gone. ``group`` is the control group that this process is in. Raises if there is no mail."""
-    caps, sock = take_order(mail)
+def live(mail: socket.socket, locks: Locks, group: Group | None, taken: int) -> None:
+    """Take the next cell's caps (see ``CellLimits``) and its owner's socket from ``mail``, say so on ``taken``, and be
+    the cell's keeper until the owner is gone, or its only program. ``group`` is the control group that this process is
+    in. Raises if there is no mail."""
+    caps, alone, sock = take_order(mail)
+    os.write(taken, b"!")
     lock.close_others([0, 1, 2, sock.fileno(), *(group.fds if group is not None else ())])
     try:
         if group is not None:
             cap_group(group, caps)
         workspace, landlock = _settle(locks, caps)
+        starter = ForkStarter(workspace, locks, landlock, caps, group)
+        if alone:
+            solo.live(sock, starter)
         wire.send(sock, {"ready": True}, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
-    except OSError as error:
-        refuse(sock, error)
+    except files.FileError as error:
+        wire.refuse(sock, "file", str(error))
         return
-    starter = ForkStarter(workspace, locks, landlock, caps, group)
+    except (OSError, wire.WireError) as error:
+        wire.refuse(sock, "arena", getattr(error, "strerror", None) or str(error))
+        return
     keeper.serve(sock, _WORKSPACE, starter, own_disk=True)
 
 
-def take_order(mail: socket.socket) -> tuple[dict[str, int], socket.socket]:
-    """What the owner wants of a stall: a cell's caps, and the keeper's end of its socket. Raises OSError, struct.error
-    or IndexError if it is gone."""
+def take_order(mail: socket.socket) -> tuple[dict[str, int], bool, socket.socket]:
+    """What the owner wants of a stall: a cell's caps, whether it is for one program, and the cell's end of its socket.
+    Raises OSError, struct.error or IndexError if it is gone."""
     flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
     data, fds, _, _ = socket.recv_fds(mail, ORDER.size, 1, flags)
-    return dict(zip(CAPS, ORDER.unpack(data), strict=True)), socket.socket(fileno=fds[0])
-
-
-def refuse(sock: socket.socket, error: OSError) -> None:
-    """Tell the owner why there is no cell. Never raises: if it is gone, nobody asks."""
-    try:
-        wire.send(sock, {"error": "arena", "text": f"{error.strerror or error}"}, deadline=_soon())
-    except wire.WireError:
-        pass
+    *caps, alone = ORDER.unpack(data)
+    return dict(zip(CAPS, caps, strict=True)), bool(alone), socket.socket(fileno=fds[0])
 
 
 def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:

@@ -49,9 +49,11 @@ class StartError(Exception):
 
 
 class Job:
-    """What to start: see ``boot`` for ``kind`` (or ``command``: rest is an argv), with its limits (None: none)."""
+    """What to start: see ``boot`` for ``kind`` (or ``command``: rest is an argv), with its limits (None: none).
+    ``again``: a program that is not the only one of its cell."""
 
     __slots__ = (
+        "again",
         "cpu_s",
         "disk_bytes",
         "disk_files",
@@ -77,6 +79,7 @@ class Job:
         file_bytes: int | None = None,
         disk_bytes: int | None = None,
         disk_files: int | None = None,
+        again: bool | None = None,
     ) -> None:
         self.kind = kind
         self.rest = list(rest)
@@ -88,6 +91,7 @@ class Job:
         self.file_bytes = file_bytes
         self.disk_bytes = disk_bytes
         self.disk_files = disk_files
+        self.again = again
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Job:

@@ -15,7 +15,7 @@ import signal
 import socket
 import struct
 
-from . import cell, cgroup, lock
+from . import cell, cgroup, lock, wire
 from .twin import KEEPER, PLAYER
 
 TYPE_CHECKING = False
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .twin import Locks
 
 MAX_PACKET = 1 << 16
-_NOT_BEGUN = 3
 _CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWCGROUP
 
 
@@ -57,6 +56,8 @@ class Stall:
         self.mail = mail
         self.locks = locks
         self.wait, self.go = os.pipe()
+        self.taken, self.tell_taken = os.pipe()
+        os.set_blocking(self.taken, False)
         self.group: cgroup.Group | None = None
         self.trouble: OSError | None = None
         self.ids = f"{PLAYER} 0 1\n".encode()  # the one id that this user has
@@ -70,7 +71,7 @@ class Stall:
         except OSError as error:
             self.trouble = error
         group = self.group.fds if self.group is not None else []
-        lock.close_others([0, 1, 2, mail.fileno(), self.wait, self.go, *group])
+        lock.close_others([0, 1, 2, mail.fileno(), self.wait, self.go, self.taken, self.tell_taken, *group])
 
     def serve_one(self) -> bool:
         """One cell, from its request to its end; False when no other can be made here. It leaves this process's memory
@@ -95,13 +96,21 @@ class Stall:
             self._refuse(error)
             return False
         os.write(self.go, b"!")
-        return os.waitpid(pid, 0)[1] >> 8 != _NOT_BEGUN
+        os.waitpid(pid, 0)
+        return self._was_taken()
+
+    def _was_taken(self) -> bool:
+        """Whether the cell that has ended had taken its order. What it says by its end may be a player's word."""
+        try:
+            return bool(os.read(self.taken, 1))
+        except BlockingIOError:
+            return False
 
     def _child(self) -> NoReturn:
-        code = _NOT_BEGUN
+        code = 1
         try:
             if os.read(self.wait, 1):
-                cell.live(self.mail, self.locks, self.group)
+                cell.live(self.mail, self.locks, self.group, self.tell_taken)
                 code = 0
         finally:
             os._exit(code)
@@ -109,7 +118,7 @@ class Stall:
     def _refuse(self, error: OSError) -> None:
         """Take the mail that nobody else will take, and answer it."""
         try:
-            with cell.take_order(self.mail)[1] as sock:
-                cell.refuse(sock, error)
+            with cell.take_order(self.mail)[2] as sock:
+                wire.refuse(sock, "arena", f"{error.strerror or error}")
         except (OSError, struct.error, IndexError):
             pass  # the owner is gone

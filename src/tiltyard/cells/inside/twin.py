@@ -3,8 +3,8 @@
 The order of a program's sets and the addresses that it prints follow from the state of its memory. A keeper's depends
 on all that it has done, down to how its messages were cut; so before its first run it forks its twin, which does
 nothing but wait for a byte and fork: each run begins in the same memory. What is to be run, the fork itself reads
-from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends. A program (see ``boot``), which is
-started once in a cell and before any run, is forked from the keeper itself.
+from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends. A program (see ``boot``) that is
+the only one of its cell, started before any run, is forked from the keeper itself.
 
 A run has the player's ids, the filter, Landlock, its rlimits, no capability, and no descriptor but its own. Where the
 machine has only one id for a cell, a player can kill the twin; the keeper then makes another.
@@ -126,7 +126,7 @@ class ForkStarter:
         try:
             for _ in range(2):
                 try:
-                    if job.kind == "program":
+                    if job.kind == "program" and not job.again:
                         return self._fork(job, [*stdio, *fds])
                     return self._ask_twin(job, [*stdio, *fds])
                 except _Silent:
@@ -319,7 +319,7 @@ def _run(cell: ForkStarter, job: Job, tell: int, fds: list[int]) -> NoReturn:
         run.place(fds)
         lock.close_others([*range(len(fds)), tell, cell.landlock])
         lock.set_name("python3")
-        _become_player(cell, job)
+        become_player(cell, job)
         if job.kind == "command":
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
@@ -335,7 +335,7 @@ def _run(cell: ForkStarter, job: Job, tell: int, fds: list[int]) -> NoReturn:
         os._exit(127 if os.getpid() == me else 1)
 
 
-def _become_player(cell: ForkStarter, job: Job) -> None:
+def become_player(cell: ForkStarter, job: Job) -> None:
     """From the keeper's rights to none. Nothing of this can be undone from inside. Other processes of the player can
     look into this one from the moment that it is dumpable: what is the keeper's must be gone by then."""
     if cell.group is not None and "cpu" in cell.group.controllers:

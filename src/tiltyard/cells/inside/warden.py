@@ -21,7 +21,7 @@ import socket
 import sys
 import time
 
-from . import cell, cgroup, keeper, lock, perform, server, stall, twin, wire
+from . import cell, cgroup, keeper, lock, perform, server, solo, stall, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,4 +183,4 @@ def _watch(owner: int, child: int, control: socket.socket) -> int:
 
 
 # All of these are on the stack of every run.
-perform.nameless(sys.modules[__name__], server, stall, cell, keeper, twin, perform)
+perform.nameless(sys.modules[__name__], server, stall, cell, keeper, solo, twin, perform)

@@ -65,6 +65,15 @@ def send(
         raise Closed(f"the other side is gone ({error.strerror or error})") from None
 
 
+def refuse(sock: socket.socket, kind: str, text: str, *, within_s: float = 30.0) -> None:
+    """Tell the other side why it can't have what it wants: ``{"error": kind, "text": text}``. Never raises: if it is
+    gone, nobody asks."""
+    try:
+        send(sock, {"error": kind, "text": text}, deadline=time.monotonic() + within_s)
+    except (WireError, OSError):
+        pass
+
+
 def _send_all(sock: socket.socket, data: bytes | bytearray | memoryview, deadline: float) -> None:
     view = memoryview(data)
     while view:
