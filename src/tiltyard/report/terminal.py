@@ -18,6 +18,7 @@ MAX_ROWS = 15
 
 TEXTS = (
     "player",
+    "on",
     "task",
     "episode",
     "evidence",
@@ -190,15 +191,16 @@ def _unsolved(report: Report) -> Iterator[Any]:
     table = _table(
         f"Never solved: {report.never} tasks", "task", "attempts", "best reward", "failed tests", "look at"
     )
-    for task in report.unsolved[:MAX_ROWS]:
+    shown = report.unsolved[:MAX_ROWS]
+    for task in shown:
         failed = len(task.tests) + task.tests_left_out
         first = task.transcripts[0].episode if task.transcripts else ""
         table.add_row(
             plain(task.task), str(task.attempts), words.number(task.best_reward), str(failed), first
         )
+    if report.never > len(shown):
+        table.caption = f"and {report.never - len(shown)} more"
     yield table
-    if report.never > MAX_ROWS:
-        yield f"and {report.never - MAX_ROWS} more"
     yield from _nowhere(report)
 
 
