@@ -55,7 +55,9 @@ def _run_calls(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
             "run_s": limits.run_s,
             "tests": [{"id": t.id, "code": t.code, "time_s": t.time_s or limits.test_s} for t in own],
         }
-        result = _inside(cell, config, limits)
+        result = _inside(cell, {**config, "quick": True}, limits)
+        if result.rc != 0 or not result.stdout.endswith(b" passed\n"):  # it came to no end in one process
+            result = _inside(cell, config, limits)
         report = _ended(result, text.decode(result.stdout).rstrip("\n"), limits)
         if not trusted:
             return report

@@ -15,6 +15,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import os
 import re
 import sys
 import types
@@ -171,6 +172,12 @@ class _Same:
         return type(other) is _Same and other.thing is self.thing
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def own_modules() -> list[types.ModuleType]:
+    """All modules that came out of the current folder, the workspace."""
+    here = os.getcwd() + "/"  # noqa: PTH109
+    return [m for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").startswith(here)]
 
 
 def watch(modules: Iterable[types.ModuleType]) -> Watch | None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from . import fork
 from .describe import members
-from .keeping import Watch, watch
+from .keeping import Watch, own_modules, watch
 from .link import Closed, Link, ProtocolError, recv_fd
 from .peer import Peer
 
@@ -102,17 +102,11 @@ def main(fds: list[int]) -> None:
     link.send(answer)
     if module is None:
         return
-    kept = watch(_own_modules()) if together else None
+    kept = watch(own_modules()) if together else None
     if kept is None:
         _fork_for_tests(sock, tests, module, bound, printed, errors)
     else:
         _answer_together(sock, tests, module, bound, printed, errors, kept)
-
-
-def _own_modules() -> list[Any]:
-    """All modules that came out of the workspace."""
-    here = os.getcwd() + "/"  # noqa: PTH109
-    return [m for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").startswith(here)]
 
 
 def _answer_together(

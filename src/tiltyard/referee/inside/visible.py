@@ -12,7 +12,9 @@ prints are shown and bounded; and the same files give the same text, in a fresh 
 no paths of the host, no addresses, no times.
 
 Three processes: the *supervisor* never runs the player's code; the *loader* imports the solution; a *test* is forked
-from the loader for each test.
+from the loader for each test. With ``"quick": true`` there is one only: it imports the solution and, if that keeps
+nothing from one test to the next (see ``keeping``), runs the tests. Whatever then comes between (a crash, an exit, a
+hang, a change that the next test would find) ends it without a report, and it is to be run again, not so quickly.
 """
 
 # pathlib would cost each fresh interpreter some milliseconds:
@@ -20,6 +22,7 @@ from the loader for each test.
 from __future__ import annotations
 
 import ast
+import fcntl
 import importlib
 import importlib.util
 import io
@@ -32,12 +35,16 @@ import signal
 import sys
 import time
 from types import FrameType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
+
+from . import fork
 
 MAX_OUTPUT = 2000
 MAX_VALUE = 400
 MAX_FRAMES = 8
 MAX_MESSAGE = 4 << 20
+QUICK_S = 1.0
+"""What an import or a test may take before it is run again in a process of its own, with the time that it really has."""
 RECURSION = 1000
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,}")
 _LEFT, _RIGHT, _VALUE = (
@@ -53,10 +60,15 @@ def main(args: list[str]) -> None:
     if config.get("where"):
         _write(1, (json.dumps({"folders": _folders()}) + "\n").encode())
         return
-    blocks, passed = _supervise(config)
+    if config.get("quick"):
+        _quickly(config)
+    _report(1, config, *_supervise(config))
+
+
+def _report(fd: int, config: dict[str, Any], blocks: list[str], passed: int) -> None:
     total = len(config["tests"])
     blocks.append(f"{passed} of {total} visible {'test' if total == 1 else 'tests'} passed")
-    _write(1, ("\n".join(blocks) + "\n").encode("utf-8", "backslashreplace"))
+    _write(fd, ("\n".join(blocks) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def _read_all(fd: int) -> bytes:
@@ -69,6 +81,74 @@ def _read_all(fd: int) -> bytes:
 def _write(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]
+
+
+# -- all in this process -----------------------------------------------------------------------------------------
+
+
+def _quickly(config: dict[str, Any]) -> NoReturn:
+    """Report on everything from here, or end without a word. An alarm's default action ends what hangs."""
+    out = os.dup(1)
+    printed = _Sink()
+    deadline = time.monotonic() + config["run_s"]
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, QUICK_S)
+    _redirect(printed.fd)
+    blocks: list[str] = []
+    passed = 0
+    module = _import(config["main"])
+    bound, note = _bound(module, config)
+    if imported := printed.take():
+        blocks.append(f"While {config['main']} was imported, it printed:\n{imported}")
+    blocks += [note] if note else []
+    kept = _kept()
+    for test in config["tests"]:
+        left = deadline - time.monotonic()
+        if kept is None:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # a fork is watched by this process
+            message = _one(test, config, bound, left, out)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, min(QUICK_S, test["time_s"], left)))
+            failure = _run_test(test, config["imports"], dict(bound))
+            message = _told(test, failure, printed.take())
+            if kept.changed():
+                os._exit(1)
+        blocks.append(message["text"])
+        passed += message["passed"]
+    _report(out, config, blocks, passed)
+    os._exit(0)
+
+
+class _Sink:
+    """A pipe that takes what is printed. It has room for more than a report shows; who fills it waits for the alarm."""
+
+    def __init__(self) -> None:
+        self._out, self.fd = os.pipe()
+        os.set_blocking(self._out, False)
+        try:
+            fcntl.fcntl(self.fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
+        except OSError:
+            pass  # it keeps the room that it has
+
+    def take(self) -> str:
+        """What was printed since the last time, as a report shows it."""
+        data = bytearray()
+        try:
+            while part := os.read(self._out, 1 << 16):
+                data += part
+        except BlockingIOError:
+            pass
+        return _printed(data)
+
+
+def _kept() -> Any:
+    """The watch over the player's modules, or None: some of them may remember, or watching has not been loaded, which
+    would take longer than it saves."""
+    if f"{__package__}.keeping" not in sys.modules:
+        return None
+    from .keeping import own_modules, watch
+
+    return watch(own_modules())
 
 
 # -- the supervisor ----------------------------------------------------------------------------------------------
@@ -226,13 +306,19 @@ def _load(config: dict[str, Any], deadline: float, out: int) -> None:
     except BaseException as error:  # SystemExit at import too
         send(text=_neutral(f"{config['main']} could not be imported:\n{_explain(error)}"), failed=True)
         return
-    bound = {name: getattr(module, name) for name in config["entry"] if hasattr(module, name)}
-    missing = [name for name in config["entry"] if name not in bound]
-    note = f"{config['main']} does not define {', '.join(missing)}, which the tests use." if missing else ""
+    bound, note = _bound(module, config)
     send(text=note, loaded=True)
     for test in config["tests"]:
         left = deadline - time.monotonic()
         send(**_one(test, config, bound, left, out))
+
+
+def _bound(module: ModuleType, config: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The names that tests find, and what is to be said of those that are missing."""
+    bound = {name: getattr(module, name) for name in config["entry"] if hasattr(module, name)}
+    missing = [name for name in config["entry"] if name not in bound]
+    note = f"{config['main']} does not define {', '.join(missing)}, which the tests use." if missing else ""
+    return bound, note
 
 
 def _import(path: str) -> ModuleType:
@@ -270,7 +356,7 @@ def _one(
         return {"passed": False, "text": f"NOT RUN {name}: the {used} for one run of the tests are used up"}
     verdict_r, verdict_w = os.pipe()
     output_r, output_w = os.pipe()
-    pid = os.fork()
+    pid = fork.fork()
     if not pid:
         try:
             for fd in (verdict_r, output_r, out):
@@ -294,15 +380,20 @@ def _one(
     os.close(output_r)
     printed = _printed(output)
     if in_time and verdict.endswith(b"\n"):
-        failure = json.loads(verdict)
-        head = f"FAILED {name}\n{failure}" if failure else f"PASSED {name}"
-    elif in_time:
-        failure = "ended"
+        return _told(test, json.loads(verdict), printed)
+    if in_time:
         head = f"FAILED {name}\n  the process of the test ended before the test did ({_how(status)})"
     else:
-        failure = "time"
         spent = f"one run of all tests may take {_seconds(config['run_s'])}" if left < test["time_s"] else ""
         head = f"TIMED OUT {name}: " + (spent or f"it took more than {_seconds(test['time_s'])}")
+    text = f"{head}\n  printed:\n{printed}" if printed else head
+    return {"passed": False, "text": _neutral(text)}
+
+
+def _told(test: dict[str, Any], failure: str, printed: str) -> dict[str, Any]:
+    """The message on a test that came to its end."""
+    name = _one_line(test["id"])
+    head = f"FAILED {name}\n{failure}" if failure else f"PASSED {name}"
     text = f"{head}\n  printed:\n{printed}" if printed else head
     return {"passed": not failure, "text": _neutral(text)}
 
