@@ -520,7 +520,9 @@ def test_the_code_protocol(wall: Wall, serve: Serve) -> None:
         + "Better:\n"
         + block("python", SOLUTION)
     )
-    record = play(wall, a_player(serve(turns(Say(answer))), "openai", protocol="code"))
+    server = serve(turns(Say(answer)))
+    record = play(wall, a_player(server, "openai", protocol="code"))
+    assert server.requests[0].last.endswith("```python\ndef double(x):\n    return 0\n```")
     assert record.reward == 1.0 and record.turns == 1 and len(record.steps) == 2
 
 
