@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiltyard.players.model.text_protocol import MAX_BLOCKS, SYSTEM, actions, blocks, code_actions, refusal
+from tiltyard.players.model.text_protocol import (
+    MAX_BLOCKS,
+    SYSTEM,
+    actions,
+    blocks,
+    code_actions,
+    fenced,
+    refusal,
+)
 from tiltyard.tools import Call, Refusal, canonical, parse_action
 
 PIECES = st.sampled_from(
@@ -114,3 +122,10 @@ def test_the_last_block_of_code_counts() -> None:
     assert written == {"tool": "write_file", "path": "main.py", "content": "c = 2\n\n"}
     assert submitted == {"tool": "submit"}
     assert code_actions("no code", "main.py") == code_actions("```python\n\n```", "main.py") == []
+
+
+def test_a_file_in_a_block() -> None:
+    assert fenced(b"a = 1\n") == "```python\na = 1\n```"
+    assert fenced(b"a = '```'\n").startswith("````python\n") and "\x1b" not in fenced(b"\x1b")
+    (found,) = blocks(fenced(b"x\n````\ny"))
+    assert found.body == "x\n````\ny" and found.closed

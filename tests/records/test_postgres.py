@@ -19,6 +19,7 @@ from tests.records.test_store import RECORD, RUN, WRITER
 
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.records import EpisodeRecord, StepRecord, Store, postgres, schema
+from tiltyard.records.store import place_name
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -172,6 +173,12 @@ def test_urls_that_lead_nowhere_are_said_without_the_password(tmp_path: Any) -> 
         with pytest.raises(UsageError, match=r"postgresql://USER@HOST") as caught:
             Store(url)
         assert "hunter2" not in str(caught.value)
+
+
+def test_a_place_is_named_without_its_password() -> None:
+    assert place_name("/a/b.sqlite") == "/a/b.sqlite"
+    assert place_name("postgresql://me:hunter2@h/x") == "postgresql://me:***@h/x"
+    assert "hunter2" not in place_name("postgresql://me:hunter2@h:port/x")
 
 
 def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.report.made import POOL, act, episode, play, submit, verdict
 
 from tiltyard.errors import UsageError
-from tiltyard.records import EpisodeRecord, StepRecord, Store
+from tiltyard.records import EpisodeRecord, MessageRecord, StepRecord, Store
 from tiltyard.report import report
 from tiltyard.report.cutoff import compare, parse_cutoff, period, side
 from tiltyard.report.mentions import body_of, clues
@@ -307,6 +307,22 @@ def test_long_transcripts_are_cut_and_say_so(tmp_path: Path) -> None:
     assert len(shown.steps) == 60 and shown.steps_left_out == 41
     assert shown.steps[0].action.startswith("view_file(path='f0.py'") and shown.steps[-1].action == "submit()"
     assert len(shown.steps[0].observation) < 4100 and "5000 characters left out" in shown.steps[0].observation
+
+
+def test_what_a_model_said_stands_with_the_step_that_came_of_it(tmp_path: Path) -> None:
+    calls = tuple({"id": f"c{n}", "name": "list_files", "arguments": {}, "step": n} for n in (0, 1))
+    messages = (
+        MessageRecord("user", "Do it."),
+        MessageRecord("assistant", "I look.", reasoning="Hm.", calls=calls),
+        MessageRecord("tool", "a.py", step=0, call_id="c0"),
+        MessageRecord("assistant", "", calls=({"id": "c2", "name": "submit", "arguments": {}, "step": 2},)),
+        MessageRecord("assistant", "Done."),
+    )
+    steps_ = (act("list_files"), act("list_files"), submit(0.0))
+    with Store(tmp_path / "s") as store:
+        store.add(episode(POOL[0], "openai:m", 0.0, steps=steps_, messages=messages))
+        (shown,) = report(store, pool=POOL).unsolved[0].transcripts
+    assert [step.said for step in shown.steps] == ["Hm.\n\nI look.", "", ""]
 
 
 def test_actions_are_readable() -> None:

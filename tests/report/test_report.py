@@ -116,6 +116,19 @@ def test_groups_are_told_apart_by_run_and_draw(store: Store) -> None:
     assert me.no_gradient.groups == 1.0 and me.no_gradient.subsets is not None
 
 
+def test_a_void_that_was_played_again_makes_no_larger_group(store: Store) -> None:
+    run = play(store, "me", table([[None, 1.0, 0.0]]), tasks=1, attempts=3)
+    store.add(replace(episode(POOL[0], "me", 1.0), run=run, number=0, attempt=0))  # as --resume does
+    found = report(store)
+    assert found.group_size == 3
+    assert found.players["me"].no_gradient.by_kind["sandboxes"] == {
+        "mixed": 3,
+        "equal": 0,
+        "alone": 0,
+        "void": 1,
+    }
+
+
 def test_by_run_player_and_group_size(store: Store) -> None:
     first = play(store, "me", lambda *_: 1.0, tasks=2, attempts=2)
     second = play(store, "you", lambda *_: 0.0, tasks=3, attempts=1)
@@ -232,7 +245,7 @@ def test_the_order_of_storing_changes_nothing(tmp_path: Path) -> None:
     found = []
     for turn in range(2):
         with Store(tmp_path / str(turn)) as store:
-            run = play(store, "you", lambda *_: 1.0, tasks=1, attempts=1)
+            run = play(store, "me", lambda *_: 1.0, tasks=0)
             for record in records:
                 store.add(replace(record, run=run))
             random.Random(turn).shuffle(records)

@@ -33,7 +33,7 @@ PoolSpec = Annotated[
     typer.Argument(
         metavar="POOL",
         help="`builtin`, a `.jsonl` file, a folder, `humaneval:FILE`, `humanevalfix:FILE`, `mbpp:FILE`, "
-        "`classeval:FILE` or `exercism:DIR`.",
+        "`classeval:FILE`, `bigcodebench:FILE` or `exercism:DIR`.",
     ),
 ]
 TaskId = Annotated[

@@ -172,9 +172,10 @@ def run(
     for line in models.what_it_took(summary):
         say(line)
     if store is not None:
-        say(f"stored as run {summary.run} in {store}; tiltyard replay {store} lists its episodes")
+        where = _place(store)
+        say(f"stored as run {summary.run} in {where}; tiltyard replay {where} lists its episodes")
         if len(summary.results) < summary.planned or summary.total.void:
-            say(f"--store {store} --resume {summary.run} plays what is missing or void")
+            say(f"--store {where} --resume {summary.run} plays what is missing or void")
     if code == 0 and summary.results and summary.total.void == len(summary.results):
         code = 1
     raise typer.Exit(code)
@@ -247,7 +248,7 @@ def play(
     else:
         print_out(_ending(record))
     if store is not None:
-        say(f"stored as {record.id} in {store}")
+        say(f"stored as {record.id} in {_place(store)}")
 
 
 @app.command()
@@ -296,6 +297,12 @@ def _begun(store: str | None, resume: str | None) -> RunRecord | None:
         raise UsageError("--resume needs the store of the run: --store PATH")
     with Store(store, readonly=True) as opened:
         return stored_run(opened, resume)
+
+
+def _place(store: str) -> str:
+    from tiltyard.records.store import place_name
+
+    return place_name(store)
 
 
 def _show_run(summary: RunSummary) -> None:

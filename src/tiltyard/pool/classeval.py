@@ -3,13 +3,14 @@
 The player finds the skeleton as ``solution.py``; skeletons that are no Python are replaced by the class's heads (the
 prompt shows the published text all the same). Hidden is each test method of the row's suite. The names of the
 solution that the suite uses are remote; modules that it expects the solution to have imported are imported beside it.
+A suite that touches files, which it shares with the class, is one for pytest instead (``grading`` "pytest").
 A task is solved only as a whole, as published (reward ``all``).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
@@ -17,11 +18,24 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from tiltyard.errors import Problem
 from tiltyard.pool.model import make_task, parse
 from tiltyard.pool.sources import NOT_WRITTEN, defined, names_in, third_party, tree_of
-from tiltyard.pool.suites import Method, SuiteError, imports_for, methods_of, prelude
-from tiltyard.task import MAIN, Files, Limits, Metadata, Task
+from tiltyard.pool.suites import (
+    EXAMPLE,
+    SUITE,
+    Method,
+    SuiteError,
+    head_of,
+    imports_for,
+    methods_of,
+    prelude,
+)
+from tiltyard.task import MAIN, Files, Limits, Metadata, Task, Test
 
 LIMITS = Limits(test_s=30.0, grade_s=300.0)
 """One published solution searches for seconds: a test has the time of a slower machine than that."""
+
+
+_FILES = frozenset("open os sqlite3 shutil tempfile zipfile tarfile pathlib Path glob".split())
+"""Names by which a suite touches files."""
 
 
 class ClassEvalRow(BaseModel):
@@ -64,6 +78,11 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
         return None
     used = names_in(tree_of(row.test) or ast.Module([], []))
     packages = third_party(reference, row.test)
+    how = (
+        _by_pytest(row, reference, methods)
+        if used & _FILES
+        else _by_calls(row, methods, bound, used, packages)
+    )
     return make_task(
         where,
         problems,
@@ -72,12 +91,8 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
             f"Write the class `{row.class_name}` in `{MAIN}`, as the docstrings in its skeleton say. Names and arguments "
             f"stay as they are.\n\n```python\n{row.skeleton.strip()}\n```\n"
         ),
-        start=Files({MAIN: _start(row)}),
         reference=Files({MAIN: reference}),
-        visible=tuple(m.visible(_head(row, m)) for m in methods[:1]),
-        hidden=tuple(m.hidden(_head(row, m)) for m in methods),
-        prelude=prelude(packages),
-        entry=tuple(n for n in bound if n == row.class_name or n in used),
+        **how,
         reward="all",
         limits=LIMITS,
         metadata=Metadata(
@@ -88,6 +103,39 @@ def read_classeval(data: Mapping[str, Any], where: str, problems: list[Problem])
             packages=packages,
         ),
     )
+
+
+def _by_calls(
+    row: ClassEvalRow,
+    methods: list[Method],
+    bound: Mapping[str, Any],
+    used: set[str],
+    packages: Sequence[str],
+) -> dict[str, Any]:
+    return {
+        "start": Files({MAIN: _start(row)}),
+        "visible": tuple(m.visible(_head(row, m)) for m in methods[:1]),
+        "hidden": tuple(m.hidden(_head(row, m)) for m in methods),
+        "prelude": prelude(packages),
+        "entry": tuple(n for n in bound if n == row.class_name or n in used),
+    }
+
+
+def _by_pytest(row: ClassEvalRow, reference: str, methods: list[Method]) -> dict[str, Any]:
+    """For a suite that shares files with the class: validation finds the way in which that works."""
+
+    def file(source: str) -> str:
+        imports = imports_for(source, row.import_statement)
+        return f"{imports}{head_of(reference, source)}{source.rstrip()}\n"
+
+    return {
+        "start": Files({MAIN: _start(row), EXAMPLE: file(methods[0].source)}),
+        "protected": frozenset({EXAMPLE}),
+        "visible": (Test(EXAMPLE),),
+        "suite": Files({SUITE: file(row.test)}),
+        "hidden": tuple(Test(f"{SUITE}::{m.id}") for m in methods),
+        "grading": "pytest",
+    }
 
 
 def _with_imports(row: ClassEvalRow) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tiltyard.errors import Problem, TaskError, UsageError
+from tiltyard.pool.bigcodebench import is_bigcodebench, read_bigcodebench
 from tiltyard.pool.classeval import is_classeval, read_classeval
 from tiltyard.pool.collection import Pool, near, some_of
 from tiltyard.pool.exercism import read_exercises
@@ -28,8 +29,8 @@ Reader = Callable[[Mapping[str, Any], str, list[Problem]], Task | None]
 
 BUILTIN = Path(__file__).with_name("builtin")
 FORMS = (
-    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'exercism:DIR', a .jsonl file "
-    "(.json, .gz as well), a folder (one task, or one a task), or a Python list of dicts and Tasks"
+    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'bigcodebench:FILE', 'exercism:DIR', a "
+    ".jsonl file (.json, .gz as well), a folder (one task, or one a task), or a Python list of dicts and Tasks"
 )
 
 
@@ -46,6 +47,7 @@ FORMATS = (
     Format("tasks", "native", lambda row: "hidden" in row, read_lesson),
     Format("humanevalfix", "humanevalfix", is_humanevalfix, read_humanevalfix),
     Format("classeval", "classeval", is_classeval, read_classeval),
+    Format("bigcodebench", "bigcodebench", is_bigcodebench, read_bigcodebench),
     Format("humaneval", "humaneval", is_humaneval, read_humaneval),
     Format("humaneval+", "humaneval", is_humaneval_plus, read_humaneval_plus),
     Format("mbpp+", "mbpp", is_mbpp_plus, read_mbpp_plus),

@@ -1,4 +1,5 @@
-"""A unittest suite as hidden tests: one :class:`Test` a test method, each with only what that method needs.
+"""A unittest suite as hidden tests: one :class:`Test` a test method, each with only what that method needs; or what a
+whole suite needs before it to be a file for pytest (``head_of``).
 
 The suite is read as text and never executed here. A test's code is the suite's own source without the other test
 methods, the test classes that it doesn't build on, and ``if __name__ == …``, and a call that runs the one method
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tiltyard.pool.sources import defined, module_text, names_in, tree_of
-from tiltyard.task import Test
+from tiltyard.task import MAIN, Test
 
 _RUNNER = module_text("unittest_one")
 _NUMPY = """
@@ -22,6 +23,11 @@ try:
 except ImportError:
     pass
 """
+SUITE = "test_solution.py"
+"""Where the suite of a row lies, for pytest."""
+EXAMPLE = "test_example.py"
+"""Where the visible first test of such a suite lies."""
+MODULE = MAIN.removesuffix(".py")
 _CASES = ("TestCase", "IsolatedAsyncioTestCase")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -209,6 +215,38 @@ def _is_skipped(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> 
 
 def _is_main(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__name__" in names_in(node.test)
+
+
+def head_of(module: str, suite: str) -> str:
+    """Imports for a suite that is published to run in one module with the solution: what of the module's names it uses,
+    from the solution where it makes them, and by the module's own imports where it imports them."""
+    tree, tests = tree_of(module), tree_of(suite)
+    if tree is None or tests is None:
+        return ""
+    used = names_in(tests)
+    imports = []
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            if names & used or "*" in names:
+                imports.append(ast.unparse(node))
+    bound = [name for name in defined(module) if name in used and name not in _bound(tests)]
+    lines = dict.fromkeys([*imports, *([f"from {MODULE} import {', '.join(bound)}"] if bound else [])])
+    future = [line for line in suite.split("\n") if line.startswith("from __future__")]
+    return "" if not lines or future else "\n".join(lines) + "\n\n"
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that a module binds at its top level itself."""
+    out: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            out |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            out.add(node.name)
+        elif isinstance(node, ast.Assign):
+            out |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return out
 
 
 def modules_of(source: str) -> set[str]:

@@ -353,6 +353,16 @@ class Store:
             raise ArenaError(f"{self.where}: {error} while {doing}") from error
 
 
+def place_name(where: str) -> str:
+    """A store's file or URL as it may be shown: without a password."""
+    if "://" not in where:
+        return where
+    try:
+        return make_url(where).render_as_string(hide_password=True)
+    except (SQLAlchemyError, ValueError):
+        return "the store"
+
+
 class _Lost(ArenaError):
     """The server went away in the middle of a write, which is tried again."""
 

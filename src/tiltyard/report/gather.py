@@ -180,7 +180,7 @@ def gather(connection: Connection, scope: Scope) -> Gathered:
         if player is None:
             player = found.players[row.player] = PlayerTally()
         # an episode that belongs to no run is a group of its own
-        key = (row.run, row.number - row.attempt, row.task_digest) if row.run else (row.id,)
+        key = (row.run, row.number - row.attempt, row.task_digest, row.player) if row.run else (row.id,)
         if key != group.key:
             group.close()
             group = _Group(key, player)
@@ -253,11 +253,13 @@ class _Group:
 
     def __init__(self, key: object = None, player: PlayerTally | None = None) -> None:
         self.key, self.player = key, player
-        self.counted = self.voids = self.steps = self.void_steps = 0
+        self.counted = self.voids = self.steps = self.void_steps = self.size = 0
         self.low: float | None = None
         self.high: float | None = None
 
     def add(self, row: Any) -> None:
+        # not how many there are: a void that was played again when the run was resumed is there twice
+        self.size = max(self.size, row.attempt + 1)
         if row.reward is None:
             self.voids += 1
             self.void_steps += row.step_count
@@ -269,7 +271,7 @@ class _Group:
 
     def close(self) -> None:
         if self.player is not None:
-            self.player.largest_group = max(self.player.largest_group, self.counted + self.voids)
+            self.player.largest_group = max(self.player.largest_group, self.size)
             kind = group_kind(self.counted, self.low, self.high)
             self.player.groups.add(
                 kind, counted=self.counted, voids=self.voids, steps=self.steps, void_steps=self.void_steps

@@ -260,6 +260,7 @@ def _transcript(found: Transcript) -> Markup:
             tag(
                 "div",
                 tag("div", f"step {number}{', invalid' if step.invalid else ''}{ends}", cls="at"),
+                tag("p", step.said, cls="said") if step.said else "",
                 tag("pre", step.action),
                 tag("pre", step.observation),
                 cls="step bad" if step.invalid else "step",
@@ -268,6 +269,9 @@ def _transcript(found: Transcript) -> Markup:
     return fold(
         join([f"{found.player}, reward {words.number(found.reward)}, ", tag("code", found.episode)]),
         *(steps or [tag("p", "No step.", cls="note")]),
+        tag(
+            "p", "The whole of it: ", tag("code", f"tiltyard show-episode STORE {found.episode}"), cls="note"
+        ),
     )
 
 

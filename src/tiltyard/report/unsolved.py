@@ -38,8 +38,9 @@ class FailedTest:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One step of a transcript; long texts are cut, and say by how much."""
+    """One step of a transcript; long texts are cut, and say by how much. ``said`` is what a model wrote with it."""
 
+    said: str
     action: str
     observation: str
     invalid: bool
@@ -187,17 +188,38 @@ def _tests(
 def _transcript(connection: Connection, id: str) -> Transcript:
     episode, steps = schema.episodes.c, schema.steps.c
     head = connection.execute(select(episode.player, episode.reward).where(episode.id == id)).one()
-    wanted = select(steps.action, steps.observation, steps.invalid, steps.truncated_by)
+    wanted = select(steps.n, steps.action, steps.observation, steps.invalid, steps.truncated_by)
     rows = list(rows_of(connection, wanted.where(steps.episode == id).order_by(steps.n)))
     left_out = max(0, len(rows) - MAX_STEPS)
     if left_out:
         half = MAX_STEPS // 2
         rows = rows[:half] + rows[-half:]
+    said = _said(connection, id)
     shown = tuple(
-        ShownStep(cut(readable(row.action)), cut(row.observation), bool(row.invalid), row.truncated_by)
+        ShownStep(
+            cut(said.get(row.n, "")),
+            cut(readable(row.action)),
+            cut(row.observation),
+            bool(row.invalid),
+            row.truncated_by,
+        )
         for row in rows
     )
     return Transcript(id, head.player, float(head.reward), shown, left_out)
+
+
+def _said(connection: Connection, id: str) -> dict[int, str]:
+    """By step, what the model wrote in the turn that it came from; with the first step, where a turn made several."""
+    table = schema.messages.c
+    wanted = select(table.text, table.reasoning, table.calls)
+    wanted = wanted.where(table.episode == id, table.role == "assistant").order_by(table.n)
+    found: dict[int, str] = {}
+    for row in rows_of(connection, wanted):
+        steps = [call["step"] for call in row.calls if isinstance(call.get("step"), int)]
+        text = "\n\n".join(part for part in (row.reasoning.strip(), row.text.strip()) if part)
+        if steps and text:
+            found[min(steps)] = text
+    return found
 
 
 def cut(text: str) -> str:

@@ -68,6 +68,7 @@ class ModelSession:
     def begin(self, task: Task | None, seed: int | None) -> None:
         """Forget the episode before."""
         self.main = task.main if task is not None else ""
+        self._start = task.start.get(self.main) if task is not None else None
         self.history: list[dict[str, Any]] = []
         self.messages: list[MessageRecord] = []
         self.usage = Usage()
@@ -117,6 +118,9 @@ class ModelSession:
             return
         if system := system_prompt(self.settings):
             self.messages.append(MessageRecord("system", system, at=now()))
+        if self.settings.protocol == "code" and self._start is not None:
+            # a model that can't look at the file must be shown it
+            observation += f"\n\n{self.main} as it is now:\n{text_protocol.fenced(self._start)}"
         self._tell(observation)
 
     def _keep_observation(self, observation: str) -> None:

@@ -9,13 +9,17 @@ with an action is left for the environment to say, in the same words for every p
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tiltyard.tools import TOOLS
+from tiltyard.tools.text import cut_middle, decode, safe
 
 MAX_BLOCKS = 64
+MAX_SHOWN = 20_000
+"""Characters of a file that is shown in a block."""
 _JSON = ("tool", "tool_call", "action")
 _MAYBE = ("json", "")
 _CODE = ("python", "python3", "py", "")
@@ -126,6 +130,13 @@ def code_actions(text: str, main: str) -> list[Any]:
         if word in _CODE and block.body.strip():
             return [{"tool": "write_file", "path": main, "content": block.body + "\n"}, {"tool": "submit"}]
     return []
+
+
+def fenced(data: bytes) -> str:
+    """A file's text as a block, its middle left out where it is long."""
+    shown = cut_middle(safe(decode(data)), MAX_SHOWN).rstrip("\n")
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    return f"{fence}python\n{shown}\n{fence}"
 
 
 def refusal(message: str, text: str) -> dict[str, Any]:
