@@ -128,7 +128,7 @@ _PARTS = (
     ("network namespaces", ("net",), True),
     ("tmpfs", ("tmpfs",), True),
     ("root folder", ("pivot",), True),
-    ("/proc", ("proc",), False),
+    ("/proc", ("proc",), True),
     ("seccomp", ("seccomp",), True),
     ("Landlock", ("landlock",), False),
     ("memory groups", ("group", "memory"), False),

@@ -112,12 +112,11 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
     lock.mount("/empty", root.CELL, None, lock.BIND)  # one way to each folder
     for n, path in enumerate(locks.stashed):
         _show_again(f"{root.STASH}/{n}", path)
-    if locks.has_proc:
-        flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
-        try:
-            lock.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
-        except OSError:  # a kernel before 5.8
-            lock.mount("proc", "/proc", "proc", flags, "hidepid=2")
+    flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
+    try:
+        lock.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
+    except OSError:  # a kernel before 5.8
+        lock.mount("proc", "/proc", "proc", flags, "hidepid=2")
 
 
 def _show_again(stash: str, path: str) -> None:

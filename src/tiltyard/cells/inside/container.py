@@ -100,7 +100,6 @@ class Locks:
     """What ``twin.ForkStarter`` must know, where the engine has made the walls already."""
 
     two_ids = False
-    has_proc = True
     landlock = 0
 
     def __init__(self) -> None:

@@ -87,10 +87,9 @@ def _within(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def build(packages: bool, hidden: Iterable[str]) -> tuple[bool, list[str]]:
+def build(packages: bool, hidden: Iterable[str]) -> list[str]:
     """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for. Returns
-    whether there is a /proc, and what lies where a cell will have its own folder: the n-th of these is at
-    ``STASH/n``, too. Raises OSError naming the step that failed."""
+    what lies where a cell will have its own folder: the n-th of these is at ``STASH/n``, too. Raises OSError naming the step that failed."""
     extra = needed(packages)
     base = next(path for path in ("/tmp", "/mnt", "/var") if os.path.isdir(path))
     lock.mount("none", "/", None, lock.REC | lock.PRIVATE)
@@ -112,13 +111,14 @@ def build(packages: bool, hidden: Iterable[str]) -> tuple[bool, list[str]]:
             os.symlink(sys.executable, f"/usr/local/bin/{name}")
         except OSError:
             pass  # it has one there, or is at home in that folder
-    has_proc = _proc()
+    # of this process's own namespace: a cell may mount its own only where one is seen, and gets its ids through it
+    lock.mount("proc", "/proc", "proc", lock.NOSUID | lock.NODEV | lock.NOEXEC)
     stashed = _stash(extra)
     lock.unmount("/old")
     os.rmdir("/old")
     lock.mount("none", "/", None, lock.BIND | lock.REMOUNT | lock.RDONLY | lock.NOSUID)
     os.chdir("/")
-    return has_proc, stashed
+    return stashed
 
 
 def _stash(extra: Iterable[str]) -> list[str]:
@@ -201,12 +201,3 @@ def _etc() -> None:
             os.symlink(os.readlink(f"/old/etc/alternatives/{name}"), f"/etc/alternatives/{name}")
     except OSError:
         pass  # Debian's; commands like awk are links through it
-
-
-def _proc() -> bool:
-    """A /proc of this process's namespace: the kernel lets a cell mount its own only where one is seen already."""
-    try:
-        lock.mount("proc", "/proc", "proc", lock.NOSUID | lock.NODEV | lock.NOEXEC)
-    except OSError:
-        return False
-    return True

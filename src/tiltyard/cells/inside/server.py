@@ -64,10 +64,10 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     _load(wish["folders"], wish["preload"], wish["must"])
     if finder is not None:
         kit.remove(finder)
-    has_proc, stashed = root.build(wish["packages"], wish["hidden"])
+    stashed = root.build(wish["packages"], wish["hidden"])
     _forget_origin()
     home, ids = _open(letter)
-    locks = Locks(has_proc=has_proc, two_ids=not with_user, stashed=stashed)
+    locks = Locks(two_ids=not with_user, stashed=stashed)
     _seed()
     perform.prepare()
     _kept.extend(sys.modules.values())
@@ -78,7 +78,6 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         {
             "ready": True,
             "user": with_user,
-            "proc": has_proc,
             "landlock": locks.landlock,
             "groups": home.controllers if home is not None else (),
             "most": MOST_STALLS,

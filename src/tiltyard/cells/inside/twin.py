@@ -46,13 +46,12 @@ _STDIO = 3
 
 
 class Locks:
-    """What is the same for all cells of a server: the filter, Landlock's version, whether there is /proc and a second
+    """What is the same for all cells of a server: the filter, Landlock's version, whether there is a second
     id for each cell, and what is stashed away (see ``root.build``)."""
 
-    def __init__(self, *, has_proc: bool, two_ids: bool, stashed: Sequence[str]) -> None:
+    def __init__(self, *, two_ids: bool, stashed: Sequence[str]) -> None:
         self.filter = lock.Filter(lock.filter_program())
         self.landlock = lock.landlock_abi()
-        self.has_proc = has_proc
         self.two_ids = two_ids
         self.stashed = tuple(stashed)
 
@@ -359,10 +358,7 @@ def become_player(cell: ForkStarter, job: Job) -> None:
 
 def _kill_me_first() -> None:
     """When memory runs out, a run goes before anything else of this machine does."""
-    try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return  # no /proc in this cell
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, b"1000")
     finally:
