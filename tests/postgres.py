@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 PATIENCE_S = 60.0
-KEEPER = 'trap "" INT TERM; "$@" & read -r _; kill -INT $!; wait $!'
+KEEPER = (
+    """trap "" INT TERM; "$@" & read -r how; [ "$how" = stop ] && kill -INT $! || kill -QUIT $!; wait $!"""
+)
 
 
 class NoServer(Exception):
@@ -104,15 +106,15 @@ class Server:
                     raise NoServer(f"the server does not come up: {error}; {log}") from None
                 time.sleep(0.05)
 
-    def stop(self) -> None:
-        if self.keeper is not None and self.keeper.stdin is not None:
-            self.keeper.stdin.close()
-            self.keeper.wait(timeout=PATIENCE_S)
+    def stop(self, how: bytes = b"stop\n") -> None:
+        """As for maintenance: sessions are cut off, and what was committed is written. ``b""``: at once."""
+        if self.keeper is not None:
+            self.keeper.communicate(how, timeout=4 * PATIENCE_S)
             self.keeper = None
 
     def close(self) -> None:
         try:
-            self.stop()
+            self.stop(b"")  # nothing of it is needed again
         finally:
             shutil.rmtree(self.place, ignore_errors=True)
 
