@@ -173,7 +173,8 @@ class Metadata:
 
 
 _DESCRIPTIVE = frozenset({"source", "created", "difficulty", "license", "tags", "extra"})
-_LATER = frozenset({"suite", "pass_to_pass", "way", "pythonpath", "plugins"})
+_OF_SUITES = frozenset({"suite", "pass_to_pass", "way", "pythonpath", "plugins"})
+_LATER = _OF_SUITES | {"shell"}
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,9 @@ class Task:
     referee finds them out with the reference. Those of ``pass_to_pass`` pass at the start too. ``way`` says how the
     tests are run ("": a referee finds that out), ``pythonpath`` from which folders the package is imported ((): the
     workspace, and ``src`` if it holds a package), ``plugins`` which installed pytest plugins the suite needs.
+
+    ``shell``: the player has the tool ``bash``. What commands print (times, sizes of folders) is in its observations,
+    so two episodes with the same actions can differ there.
     """
 
     id: str
@@ -212,6 +216,7 @@ class Task:
     way: SuiteWay = ""
     pythonpath: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
+    shell: bool = False
 
     def __post_init__(self) -> None:
         problems = list(_problems(self))
@@ -338,7 +343,7 @@ def _problems(task: Task) -> Iterator[Problem]:
 
 def _suite_problems(task: Task, bad: Callable[[str, str, str], Problem]) -> Iterator[Problem]:
     """What is wrong with the fields of ``pytest`` grading."""
-    for name in sorted(_LATER):
+    for name in sorted(_OF_SUITES):
         if getattr(task, name) and task.grading != "pytest":
             yield bad(name, "something", f"nothing, for grading is {task.grading!r} and not 'pytest'")
     if task.grading != "pytest":

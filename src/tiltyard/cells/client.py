@@ -268,6 +268,7 @@ class KeeperCell:
             "file_bytes": cell.file_bytes if run.file_bytes is None else run.file_bytes,
             "output_bytes": run.output_bytes,
             "wall_s": run.wall_s,
+            "quiet_s": run.quiet_s,
         }
         answer, data = self._ask(
             request, run.stdin, within_s=run.wall_s + GRACE_S, max_block=2 * run.output_bytes, runs=True

@@ -62,6 +62,8 @@ class Run:
     file_bytes: int | None = None
     output_bytes: int = 256 << 10
     env: Mapping[str, str] = field(default_factory=dict)
+    quiet_s: float | None = None
+    """How long it may print nothing before it is stopped like one that is out of time; None: as long as it likes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
 from tiltyard.task import REWARD_RULES, Files, Limits, RewardRule, Task, Test
-from tiltyard.tools import TOOLS, Call, Refusal, hands, parse_action, text
+from tiltyard.tools import Call, Refusal, hands, parse_action, text, tools_of
+from tiltyard.tools.shell import bash
 from tiltyard.tools.visible import run_tests
 
 _T = TypeVar("_T")
@@ -86,7 +87,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
         longest = max(self._scenes.limits(task).observation_chars for task in self.pool)
         self.observation_space = UnicodeText(max(MAX_FIRST, longest))
         mains = tuple(dict.fromkeys(task.main for task in self.pool))
-        self.action_space = ToolCallSpace(TOOLS, paths=mains[:20])
+        tools = tools_of(all(task.shell for task in self.pool))
+        self.action_space = ToolCallSpace(tools, paths=mains[:20])
         self._wall_asked = wall if isinstance(wall, str) else wall.name
         # as gymnasium.make sets it: wrappers, vectors and check_env make copies of an environment from its spec
         made_with = {"tasks": self.pool, "wall": self._wall_asked, "render_mode": render_mode}
@@ -158,7 +160,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if episode.over:
             last = episode.steps[-1]
             return OVER, 0.0, last.terminated, last.truncated, {**episode.info, "after_end": True}
-        parsed = parse_action(action)
+        parsed = parse_action(action, tools_of(self.task.shell))
         episode.tokens += text.tokens(parsed.chars)
         facts: dict[str, Any] = {"invalid_action": isinstance(parsed, Refusal)}
         facts["tool"] = parsed.tool if isinstance(parsed, Call) else ""
@@ -273,7 +275,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         arguments: dict[str, Any] = dict(parsed.arguments)
         if parsed.tool == "run_tests":
             return run_tests(bench.cell, self.task, bench.limits, self._examine)
-        tool: Callable[..., str] = getattr(hands, parsed.tool)
+        tool: Callable[..., str] = bash if parsed.tool == "bash" else getattr(hands, parsed.tool)
         return tool(bench, **arguments)
 
     def _cell(self) -> Cell:
@@ -316,7 +318,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
     def _carried_out(self, action: Any) -> str:
         """What an action shows, a player's mistake too."""
         try:
-            return self._shown(self._act(parse_action(action)))
+            return self._shown(self._act(parse_action(action, tools_of(self.task.shell))))
         except PlayerError as mistake:
             return self._shown(str(mistake))
 

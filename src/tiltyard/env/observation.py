@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tiltyard.env.workspace import Workspace, case_names, test_blocks
 from tiltyard.task import Limits, Task
-from tiltyard.tools import TOOLS
+from tiltyard.tools import tools_of
 from tiltyard.tools.text import cut_middle, name, plural, safe
 
 MAX_FIRST = 200_000
@@ -22,7 +22,7 @@ def first_observation(task: Task, limits: Limits, place: Workspace) -> str:
     parts = [task.prompt.strip("\n"), _solution(task), _files(place)]
     if task.visible:
         parts.append(_tests(task))
-    parts += [_tools(), _rules(task, limits)]
+    parts += [_tools(task), _rules(task, limits)]
     return cut_middle(safe("\n\n".join(p for p in parts if p)), MAX_FIRST)
 
 
@@ -69,8 +69,8 @@ def _indent(content: str) -> str:
     return "\n".join("  " + line if line else "" for line in content.removesuffix("\n").split("\n"))
 
 
-def _tools() -> str:
-    return "Tools:\n" + "\n".join(f"  {t.signature}: {t.description}" for t in TOOLS)
+def _tools(task: Task) -> str:
+    return "Tools:\n" + "\n".join(f"  {t.signature}: {t.description}" for t in tools_of(task.shell))
 
 
 def _rules(task: Task, limits: Limits) -> str:

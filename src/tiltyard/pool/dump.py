@@ -227,6 +227,8 @@ def _settings(task: Task) -> dict[str, Any]:
     for name in ("pass_to_pass", "way", "pythonpath", "plugins"):
         if (value := getattr(task, name)) and task.grading == "pytest":
             out[name] = list(value) if isinstance(value, tuple) else value
+    if task.shell:
+        out["shell"] = True
     if task.protected:
         out["protected"] = sorted(task.protected)
     changed = {f.name: getattr(task.limits, f.name) for f in fields(Limits)}

@@ -164,6 +164,7 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
         reward=toml.reward,
         limits=limits_of(toml.limits),
         metadata=metadata,
+        shell=toml.shell,
         **tests,
     )
 
@@ -226,6 +227,7 @@ def _pytest_task(
         reward=toml.reward,
         limits=limits_of(toml.limits),
         metadata=metadata,
+        shell=toml.shell,
         **suite_settings(toml),
     )
 

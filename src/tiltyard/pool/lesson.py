@@ -99,6 +99,7 @@ def read_lesson(data: Mapping[str, Any], where: str, problems: list[Problem]) ->
         reward=row.reward,
         limits=limits_of(row.limits),
         metadata=metadata,
+        shell=row.shell,
         suite=suite,
         **suite_settings(row),
     )

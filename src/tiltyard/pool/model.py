@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    StrictBool,
     StrictInt,
     StrictStr,
     ValidationError,
@@ -122,6 +123,7 @@ class Settings(Strict):
     match: StrictStr = "lines"
     tolerance: Number = 0.0
     limits: _LimitsRow = Field(default_factory=_LimitsRow)
+    shell: StrictBool = False
     pass_to_pass: list[StrictStr] = Field(default=[])
     way: StrictStr = ""
     pythonpath: list[StrictStr] = Field(default=[])

@@ -37,6 +37,8 @@ def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
             "extra": dict(task.metadata.extra),
         },
     }
+    if task.shell:
+        out["shell"] = True
     if task.grading == "pytest":
         out |= {"way": task.way, "pythonpath": list(task.pythonpath), "plugins": list(task.plugins)}
     if hidden:

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from tiltyard.tools.actions import Call, Refusal, canonical, parse_action
-from tiltyard.tools.definitions import FORMS, TOOLS, Param, Tool, schemas
+from tiltyard.tools.definitions import ALL, BASH, FORMS, TOOLS, Param, Tool, schemas, tools_of
 
-__all__ = ["FORMS", "TOOLS", "Call", "Param", "Refusal", "Tool", "canonical", "parse_action", "schemas"]
+__all__ = [
+    "ALL",
+    "BASH",
+    "FORMS",
+    "TOOLS",
+    "Call",
+    "Param",
+    "Refusal",
+    "Tool",
+    "canonical",
+    "parse_action",
+    "schemas",
+    "tools_of",
+]

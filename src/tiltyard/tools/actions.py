@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltyard.tools import text
-from tiltyard.tools.definitions import TOOLS, Param, Tool, find
+from tiltyard.tools.definitions import ALL, TOOLS, Param, Tool, find
 
 MAX_CHARS = 64 << 20
 """Characters in one action, all texts together."""
@@ -104,7 +104,7 @@ def parse_action(action: object, tools: tuple[Tool, ...] = TOOLS) -> Call | Refu
 
 def canonical(action: object) -> str:
     """The one JSON text under which an action is recorded."""
-    return parse_action(action).canonical
+    return parse_action(action, ALL).canonical
 
 
 # -- taking plain data out of anything ---------------------------------------------------------------------------

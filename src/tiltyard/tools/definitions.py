@@ -87,6 +87,21 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
+BASH = Tool(
+    "bash",
+    "Run a command in a shell in the workspace. Its folder, variables and functions are kept for the next command; "
+    "what it leaves running ends with it. Nothing can be typed into it.",
+    (Param("command", "string", "The command, of one or more lines."),),
+)
+"""Only for tasks that give a shell (``Task.shell``)."""
+ALL: tuple[Tool, ...] = (*TOOLS[:-1], BASH, TOOLS[-1])
+
+
+def tools_of(shell: bool) -> tuple[Tool, ...]:
+    """The tools of a task, by whether it gives a shell."""
+    return ALL if shell else TOOLS
+
+
 def find(name: str, tools: tuple[Tool, ...] = TOOLS) -> Tool | None:
     """The tool of that name, or None."""
     return next((t for t in tools if t.name == name), None)

@@ -224,6 +224,7 @@ class Keeper:
                 data=block,
                 streams=streams,
                 until=until,
+                quiet_s=header.get("quiet_s"),
                 ended=lambda: not self.reap() or leader.rc is not None,
                 tick=lambda: self._tick(job),
             )

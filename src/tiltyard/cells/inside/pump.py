@@ -130,11 +130,12 @@ def pump(
     data: bytes,
     streams: list[Stream],
     until: float,
+    quiet_s: float | None = None,
     ended: Callable[[], bool],
     tick: Callable[[], str | None],
 ) -> str | None:
     """Serve the streams until ``ended()`` (asked whenever ``wake`` says that some child has ended), ``until``
-    (monotonic), or ``tick()`` gives a reason. Returns "" for ended, None for out of time, else the reason.
+    (monotonic), nothing has been printed for ``quiet_s``, or ``tick()`` gives a reason. Returns "" for ended, None for out of time, else the reason.
     ``stdin`` is closed after ``data``. Raises OwnerGone when a descriptor in ``owner``
     (with the events that mean it; a hang-up always does) says so."""
     poll = select.poll()
@@ -146,6 +147,9 @@ def pump(
         poll.register(fd, select.POLLIN)
     feed = _Feed(poll, stdin, data)
     next_tick = time.monotonic() + TICK_S
+    latest = until
+    if quiet_s is not None:
+        until = min(latest, time.monotonic() + quiet_s)
     try:
         while True:
             if ended():
@@ -165,6 +169,8 @@ def pump(
                 if fd == wake:
                     drain(wake)
                 elif fd in by_fd:
+                    if quiet_s is not None:
+                        until = min(latest, time.monotonic() + quiet_s)
                     if not by_fd[fd].read_once():
                         poll.unregister(fd)
                         del by_fd[fd]
