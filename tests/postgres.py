@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 KEEPER = (
     """trap "" INT TERM; "$@" & read -r how; [ "$how" = stop ] && kill -INT $! || kill -QUIT $!; wait $!"""
 )
@@ -72,7 +72,7 @@ class Server:
 
     def _run(self, *command: str) -> None:
         done = subprocess.run(
-            command, cwd=self.place, capture_output=True, text=True, timeout=4 * PATIENCE_S, **self.who
+            command, cwd=self.place, capture_output=True, text=True, timeout=PATIENCE_S, **self.who
         )
         if done.returncode:
             raise NoServer(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout)[-400:]}")
@@ -109,7 +109,7 @@ class Server:
     def stop(self, how: bytes = b"stop\n") -> None:
         """As for maintenance: sessions are cut off, and what was committed is written. ``b""``: at once."""
         if self.keeper is not None:
-            self.keeper.communicate(how, timeout=4 * PATIENCE_S)
+            self.keeper.communicate(how, timeout=PATIENCE_S)
             self.keeper = None
 
     def close(self) -> None:

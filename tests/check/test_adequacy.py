@@ -252,7 +252,7 @@ def test_ties_methods_and_the_evidence() -> None:
     assert (name.test, name.evidence) == ("test_a::test_tie", "assert a.secret() == 1")
     program = Task(
         "io", "Write it.", Files({"solution.py": ""}), (Test("a", stdout="x", exit_code=3), Test("b", stdin="1", stdout="x")),
-        Files({"solution.py": "print('x')"}), grading="stdio",
+        Files({"solution.py": "print('x')\nexit(3)"}), grading="stdio",
     )  # fmt: skip
     assert {(f.kind, f.what) for f in unmentioned(program)} == {
         ("empty", "empty input"),

@@ -143,6 +143,21 @@ def test_a_test_of_a_suite_is_found_by_its_name() -> None:
     assert kinds(given, 1) == {}
 
 
+def test_a_test_that_is_handed_the_solution_by_the_prelude() -> None:
+    check = (
+        "def check(candidate):\n    assert candidate([], 1) == 'nothing'\n    raises(KeyError, candidate)\n"
+    )
+    given = task("Sum.", "check(clipped_total)", prelude=check)
+    assert list(kinds(given)) == [
+        ("expected text", "nothing"),
+        ("exception", "KeyError"),
+        ("empty input", "an empty list"),
+    ]
+    unittest = "class T:\n    def test_a(self):\n        clipped_total(None)\n\n_run(T, 'test_a', globals())"
+    given = task("Sum.", unittest, prelude="def _run(case, name, module):\n    raises(OSError, case)\n")
+    assert list(kinds(given)) == [("empty input", "None")]
+
+
 def test_every_hidden_test_of_the_bundled_pool_can_be_read() -> None:
     for given in POOL[::4]:
         for test in given.hidden:

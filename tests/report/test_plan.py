@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from math import inf, isclose
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.made import POOL
+from tests.report.made import POOL, episode
 from typer.testing import CliRunner
 
 from tiltyard.cli import app
 from tiltyard.errors import UsageError
-from tiltyard.report.costs import KINDS, Costs, measure, quantile
+from tiltyard.records import MessageRecord, Store
+from tiltyard.report.costs import KINDS, Costs, Recorded, measure, quantile, recorded
 from tiltyard.report.plan import Load, World, assumptions, default_tail, duration, plan
 
 
@@ -174,3 +176,30 @@ def test_the_command() -> None:
     for option in ("--model-latency", "--measure", "--train-time"):
         bad = CliRunner().invoke(app, ["plan", option, "soon"])
         assert isinstance(bad.exception, UsageError) and option in str(bad.exception)
+
+
+def test_turns_and_latency_from_transcripts(tmp_path: Path) -> None:
+    def talk(*seconds: float) -> tuple[MessageRecord, ...]:
+        return (
+            *tuple(MessageRecord("assistant", seconds=s) for s in seconds),
+            MessageRecord("user", seconds=99.0),
+        )
+
+    where = tmp_path / "s.sqlite"
+    with Store(where) as store:
+        store.add(episode(POOL[0], "openai:m", 1.0, messages=talk(1.0, 2.0, 3.0)))
+        store.add(episode(POOL[0], "openai:m", 0.0, messages=talk(4.0, 0.0)))
+        store.add(episode(POOL[0], "openai:n", 0.0, messages=talk(40.0)))
+        store.add(episode(POOL[0], "random", 0.0))
+        assert recorded(store, "openai:m") == Recorded(2.0, 4.0, 3, 4)
+        assert recorded(store).latency_p99 == 40.0
+        with pytest.raises(UsageError, match="--model-latency"):
+            recorded(store, "random")
+    arguments = ["plan", "--task", "median", "--wall", "process", "--measure", "0s", "-b", "4", "--json"]
+    arguments += ["--from", str(where), "--player", "openai:m"]
+    load = json.loads(CliRunner().invoke(app, arguments).stdout)["load"]
+    assert (load["turns"], load["latency_p50"], load["latency_p99"]) == (3, 2.0, 4.0)
+    load = json.loads(CliRunner().invoke(app, [*arguments, "-t", "9", "--model-latency", "1s"]).stdout)[
+        "load"
+    ]
+    assert (load["turns"], load["latency_p50"]) == (9, 1.0) and load["latency_p99"] > 2.7

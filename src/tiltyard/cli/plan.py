@@ -24,6 +24,7 @@ from tiltyard.cli.common import (
 from tiltyard.errors import UsageError
 
 if TYPE_CHECKING:
+    from tiltyard.report.costs import Recorded
     from tiltyard.report.plan import Plan
 
 
@@ -32,16 +33,32 @@ def plan(
     pool: Annotated[str, typer.Argument(metavar="POOL", help="The pool, as for `run`.")] = "builtin",
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Tasks in a training step.")] = 256,
     group: Annotated[int, typer.Option("--group", "-g", min=1, help="Attempts at each of them.")] = 8,
-    turns: Annotated[int, typer.Option("--turns", "-t", min=1, help="Actions of an episode.")] = 12,
+    turns: Annotated[
+        int | None, typer.Option("--turns", "-t", min=1, help="Actions of an episode; default: 12.")
+    ] = None,
     model_latency: Annotated[
-        str, typer.Option("--model-latency", metavar="TIME", help="The median time of one answer: 3s, 500ms.")
-    ] = "3s",
+        str | None,
+        typer.Option(
+            "--model-latency", metavar="TIME", help="The median time of one answer: 3s, 500ms; default: 3s."
+        ),
+    ] = None,
     model_latency_p99: Annotated[
         str | None,
         typer.Option(
             "--model-latency-p99", metavar="TIME", help="Its 99th percentile; default: 2.7 times the median."
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STORE",
+            help="Take turns and latency from the transcripts of this store instead.",
+        ),
+    ] = None,
+    player: Annotated[
+        str, typer.Option("--player", "-p", metavar="PLAYER", help="With --from: of this player only.")
+    ] = "",
     steps: Annotated[int, typer.Option("--steps", "-s", min=1, help="Training steps of the run.")] = 100,
     train_time: Annotated[
         str, typer.Option("--train-time", metavar="TIME", help="What the trainer takes a step beside it.")
@@ -74,16 +91,17 @@ def plan(
     from tiltyard.report.plan import Load, default_tail, duration
     from tiltyard.report.plan import plan as planned
 
-    p50 = _duration("--model-latency", model_latency)
-    p99 = (
-        default_tail(p50)
-        if model_latency_p99 is None
-        else _duration("--model-latency-p99", model_latency_p99)
-    )
+    known = _recorded(store, player) if store is not None else None
+    p50 = known.latency_p50 if known is not None else 3.0
+    if model_latency is not None:
+        p50 = _duration("--model-latency", model_latency)
+    p99 = default_tail(p50) if known is None or model_latency is not None else known.latency_p99
+    if model_latency_p99 is not None:
+        p99 = _duration("--model-latency-p99", model_latency_p99)
     load = Load(
         batch=batch,
         group=group,
-        turns=turns,
+        turns=turns or (known.turns if known is not None else 12),
         latency_p50=p50,
         latency_p99=p99,
         steps=steps,
@@ -100,6 +118,14 @@ def plan(
         print_json(found.as_json())
     else:
         _show(found)
+
+
+def _recorded(where: str, player: str) -> Recorded:
+    from tiltyard.report import open_store
+    from tiltyard.report.costs import recorded
+
+    with open_store(where) as store:
+        return recorded(store, player)
 
 
 def _duration(option: str, text: str) -> float:

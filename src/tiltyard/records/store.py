@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, inspect, select, update
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from tiltyard import __version__
@@ -358,9 +358,14 @@ def place_name(where: str) -> str:
     if "://" not in where:
         return where
     try:
-        return make_url(where).render_as_string(hide_password=True)
+        return _shown(make_url(where))
     except (SQLAlchemyError, ValueError):
         return "the store"
+
+
+def _shown(url: URL) -> str:
+    secret = {key: "***" for key in url.query if "password" in key}
+    return url.update_query_dict(secret).render_as_string(hide_password=True)
 
 
 class _Lost(ArenaError):
@@ -380,7 +385,7 @@ def _engine_for_url(text: str, *, readonly: bool) -> tuple[str, Engine]:
             "the store's URL is no database that can be used here: it can't be understood; expected a file or "
             "postgresql://USER@HOST:PORT/DATABASE"
         ) from None
-    where = url.render_as_string(hide_password=True)
+    where = _shown(url)
     if url.drivername not in postgres.NAMES:
         raise UsageError(
             f"{where} is no database that can be used here; expected a file or postgresql://USER@HOST:PORT/DATABASE"

@@ -99,7 +99,7 @@ Open = Callable[[list[int]], Talk]
 class Course:
     """The state of one grading."""
 
-    remaining: list[int]
+    remaining: dict[int, None]
     reports: dict[int, Report] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
     current: int | None = None
@@ -110,7 +110,7 @@ class Course:
 
     def end(self, index: int, report: Report) -> None:
         self.reports[index] = report
-        self.remaining.remove(index)
+        del self.remaining[index]
         self.current = None
 
     def end_all(self, reason: str) -> None:
@@ -120,7 +120,7 @@ class Course:
 
 def look(task: Task, begin: Open, *, trusted: bool) -> Course:
     """Only collect: ``collected`` are the node ids, None if it did not get so far, with ``notes`` of what failed."""
-    course = Course([])
+    course = Course({})
     talk = begin([])
     with talk.stack:
         _follow(task, course, talk, time.monotonic() + task.limits.grade_s, trusted)
@@ -129,7 +129,7 @@ def look(task: Task, begin: Open, *, trusted: bool) -> Course:
 
 def conduct(task: Task, order: list[int], stop: bool, begin: Open, *, trusted: bool) -> Course:
     """Run the tests in as many sessions as it takes. ArenaError: a trusted session failed by itself."""
-    course = Course(list(order))
+    course = Course(dict.fromkeys(order))
     end = time.monotonic() + task.limits.grade_s
     restarts = 0
     while course.remaining:

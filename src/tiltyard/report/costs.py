@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from sqlalchemy import func, select
+
 from tiltyard.env import CodeEnv
-from tiltyard.errors import ArenaError
+from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import Pool
+from tiltyard.records import Store, schema
+from tiltyard.report.gather import rows_of
 from tiltyard.task import Task
 
 OPEN, VIEW, WRITE, TEST, SUBMIT = "open", "view_file", "write_file", "run_tests", "submit"
@@ -113,6 +117,37 @@ def _act(env: CodeEnv, action: dict[str, Any]) -> None:
     _, _, _, _, info = env.step(action)
     if "void" in info:
         raise ArenaError(f"an episode that was played to measure its costs is void: {info['void']}")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a model took in the episodes of a store: seconds of an answer, and how many an episode had (the mean,
+    rounded up). ``answers`` were looked at."""
+
+    latency_p50: float
+    latency_p99: float
+    turns: int
+    answers: int
+
+
+def recorded(store: Store, player: str = "") -> Recorded:
+    """From the transcripts of this player, or of all models. Retries and the waiting between them are part of an answer's
+    time, as they would be again. UsageError if no model played."""
+    messages, episodes = schema.messages.c, schema.episodes.c
+    mine = select(episodes.id).where(episodes.turns > 0)
+    mine = mine.where(episodes.player == player) if player else mine
+    wanted = select(messages.seconds).where(
+        messages.role == "assistant", messages.seconds > 0, messages.episode.in_(mine)
+    )
+    with store.snapshot() as connection:
+        seconds = sorted(float(row.seconds) for row in rows_of(connection, wanted))
+        count, turns = connection.execute(
+            select(func.count(), func.sum(episodes.turns)).where(episodes.id.in_(mine))
+        ).one()
+    if not seconds:
+        who = f"the player {player!r}" if player else "a model"
+        raise UsageError(f"{store.where} has no answer of {who} with its time; give --model-latency")
+    return Recorded(quantile(seconds, 0.5), quantile(seconds, 0.99), ceil(turns / count), len(seconds))
 
 
 def _busy() -> bool:

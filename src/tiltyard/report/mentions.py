@@ -85,6 +85,8 @@ def _of_code(task: Task, test: Test) -> Iterator[tuple[str, str]]:
     if body is None:
         return
     entries = set(task.entry)
+    if isinstance(body, ast.FunctionDef):  # `check(candidate)` of HumanEval is given the solution
+        entries |= {argument.arg for argument in body.args.args} - {"self"}
     for node in ast.walk(body):
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
             yield from _exceptions([node.type])
@@ -140,7 +142,7 @@ def _root(node: ast.expr) -> str:
 
 def body_of(task: Task, test: Test) -> ast.AST | None:
     """The part of the hidden tests that is this one test: importers give each test its whole file and a last line that
-    calls one function of it. None if it can't be found or read."""
+    calls one function of it, or of the prelude. None if it can't be found or read."""
     code, name = test.code, ""
     if task.grading == "pytest":
         path, _, name = test.id.partition("::")
@@ -152,19 +154,32 @@ def body_of(task: Task, test: Test) -> ast.AST | None:
         return None
     if not tree.body:
         return None
-    functions = {
-        node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    functions = _functions(code)
     if name:
         return functions.get(name)
     last = tree.body[-1]
     if not isinstance(last, ast.Expr):
         return tree
-    # `test_x()`, `T("test_x").debug()`, `_run_unittest(T, "test_x", globals())`: a name or a text names the function
-    for node in ast.walk(last):
-        said = node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
-        if isinstance(said, str) and said in functions:
-            return functions[said]
-        if isinstance(node, ast.Attribute) and node.attr in functions:
-            return functions[node.attr]
-    return tree
+    if task.prelude:
+        functions = _functions(task.prelude) | functions
+    # `test_x()`, `check(solution)`, `_run_unittest(T, "test_x", globals())`: a name or a text names the function, and
+    # one of the test's own code comes before one of the prelude's
+    found = [functions[said] for node in ast.walk(last) if (said := _said(node)) in functions]
+    own = {node.name for node in _functions(code).values()}
+    return next((node for node in found if node.name in own), found[0] if found else tree)
+
+
+def _said(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return _last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+
+
+def _functions(code: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return {
+        node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }

@@ -13,7 +13,7 @@ from tiltyard import __version__
 from tiltyard.report import words
 from tiltyard.report.build import Report
 from tiltyard.report.markup import Markup, esc, figure, fold, join, section, table, tag
-from tiltyard.report.players import PassAt
+from tiltyard.report.players import PassAt, PlayerReport
 from tiltyard.report.plots import check, plots
 from tiltyard.report.unsolved import FailedTest, Transcript, Unsolved
 
@@ -291,15 +291,18 @@ def _costs(report: Report) -> Markup:
                 words.spread(p.seconds, "s"),
                 invalid,
                 words.money(p) or "–",
-                words.ended(p),
-                ", ".join(f"{why} {n}" for why, n in p.player_ended.items()) or "–",
+                _ended(p),
             )
         )
-    head = ("player", "steps", "tokens", "time", "invalid actions", "cost", "ended by", "the model ended by")
+    head = ("player", "steps", "tokens", "time", "invalid actions", "cost", "ended by")
     note = "Mean · 99th percentile of an episode. Tokens with ~ are estimated as one for four characters."
-    return section(
-        "costs", "What an episode takes", tag("p", note, cls="note"), table(head, rows, wide=(6, 7))
-    )
+    return section("costs", "What an episode takes", tag("p", note, cls="note"), table(head, rows, wide=(6,)))
+
+
+def _ended(player: PlayerReport) -> Markup:
+    model = ", ".join(f"{why} {n}" for why, n in player.player_ended.items())
+    told = [tag("span", f"the model: {model}", cls="muted")] if model else []
+    return join([words.ended(player), *told], "<br>")
 
 
 def _flags(report: Report) -> Markup:

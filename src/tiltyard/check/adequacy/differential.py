@@ -57,7 +57,7 @@ def _job(task: Task, mutants: int, inputs: int, seed: str) -> bytes:
     job = {
         "kind": task.grading, "main": main, "main_path": task.main, "modules": list(task.modules),
         "entry": list(task.entry), "prelude": task.prelude, "tests": tests, "mutants": mutants, "inputs": inputs,
-        "seed": seed,
+        "seed": seed, "match": task.hidden[0].match, "tolerance": max(t.tolerance for t in task.hidden),
     }  # fmt: skip
     return json.dumps(job).encode()
 

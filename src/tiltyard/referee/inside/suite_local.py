@@ -100,8 +100,9 @@ def main(fds: list[int]) -> None:
         return
     here = f"{os.getcwd()}/"
     before = watch.facts()
-    flags = watch.start(here, [f"{here}{path}" for path in watched])
+    flags: set[str] = set()
     teller = Lister(say, flags) if only_collect else Teller(say, flags)
+    watch.start(here, [f"{here}{path}" for path in watched], flags, teller.flags)
     session = suite.Session(files, [(i, t) for i, t in tests], roots, plugins, only_collect=only_collect)
     sys.argv = ["pytest"]
     sys.meta_path.insert(0, StandardFirst(own))

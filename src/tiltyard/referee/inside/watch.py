@@ -7,6 +7,7 @@ native code, and Python code that runs with a file name of somebody else.
 
 from __future__ import annotations
 
+import _thread
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -38,12 +39,12 @@ _OF_CLASSES = frozenset({"__abstractmethods__", "__dict__", "__weakref__"})
 MAX_DEPTH = 40
 
 
-def start(package: str, tests: Iterable[str]) -> set[str]:
+def start(package: str, tests: Iterable[str], flags: set[str], tell: Callable[[], None]) -> None:
     """Install the hook. ``package`` is the folder (ending in a slash) whose files are the submission's, but for
-    ``tests``, paths of files. Returns the set that flags are put into."""
-    flags: set[str] = set()
+    ``tests``, paths of files. Flags are put into ``flags``; ``tell`` is called for a new one, in this thread only."""
     own = frozenset(tests)
     getframe = sys._getframe
+    get_ident, here = _thread.get_ident, _thread.get_ident()
     standard = tuple({sys.prefix, sys.base_prefix, "<frozen"})
     busy = False
 
@@ -90,8 +91,11 @@ def start(package: str, tests: Iterable[str]) -> set[str]:
         if busy:
             return
         busy = True
+        known = len(flags)
         try:
             look(event, args)
+            if len(flags) > known and get_ident() == here:
+                tell()
         except Exception:
             pass  # a hook that raises would stop what it only watches
         finally:
@@ -99,7 +103,6 @@ def start(package: str, tests: Iterable[str]) -> set[str]:
 
     names = frozenset(path.rpartition("/")[2] for path in own)
     sys.addaudithook(hook)
-    return flags
 
 
 def warm_up() -> None:

@@ -42,8 +42,8 @@ class Recorder:
         done: dict[Any, Any] = {}
         for module in self.modules.values():
             for name, value in list(vars(module).items()):
-                if getattr(value, "__module__", None) not in self.modules:
-                    continue
+                if getattr(value, "__module__", None) not in self.modules or value.__name__[:1] == "_":
+                    continue  # what is private is seen by nobody but the program itself
                 if isinstance(value, types.FunctionType):
                     if value not in done:
                         done[value] = self.function(value, ("call", value.__module__, value.__qualname__))
@@ -57,7 +57,7 @@ class Recorder:
         for name, raw in list(vars(cls).items()):
             where = ("call", cls.__module__, f"{cls.__qualname__}.{name}")
             made = None
-            if name in _UNWRAPPED:
+            if name in _UNWRAPPED or (name[0] == "_" and name[:2] != "__"):
                 continue
             if name == "__init__":
                 made = self.init(cls, raw)

@@ -174,7 +174,8 @@ def vary_input(text: Any, rng: Any, pool: Any) -> Any:
             words = lines[at].split(" ")
             place = rng.randrange(len(words))
             word = words[place]
-            number = word.lstrip("-").isdigit()
+            digits = word.removeprefix("-")
+            number = digits.isascii() and digits.isdecimal() and len(digits) < 20
             words[place] = (
                 str(_vary_plain(int(word), rng, pool)) if number else vary_text(word, rng, pool[str])
             )

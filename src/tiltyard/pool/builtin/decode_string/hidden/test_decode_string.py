@@ -71,6 +71,12 @@ def test_closes_nothing():
     assert decode_string("2[a]1[b]") == "aab"
 
 
+def test_every_digit():
+    for digit in "123456789":
+        assert decode_string(f"{digit}[ab]") == "ab" * int(digit)
+    assert decode_string("0097[q]") == "q" * 97
+
+
 def test_hundred_deep():
     assert decode_string("1[" * 99 + "2[o]" + "]" * 99) == "oo"
 

@@ -101,3 +101,12 @@ def test_text_fields():
     assert str(raises(Mistake, Text(3).clean, "abcd")) == "is too long"
     assert str(raises(Mistake, Field().clean, " ")) == "is missing"
     assert Field(required=False).clean(" ") is None
+
+
+def test_plain_field_gives_its_text():
+    assert Field().clean("  some text ") == "some text"
+
+
+def test_longest_address_if_nothing_else_is_said():
+    assert Email().clean("a" * 45 + "@b.cd") == "a" * 45 + "@b.cd"
+    assert str(raises(Mistake, Email().clean, "a" * 46 + "@b.cd")) == "is too long"

@@ -120,3 +120,7 @@ def test_adding():
     raises(ValueError, store.add, "a", "again")
     raises(ValueError, store.add, "b", "bad", -1)
     assert table(store) == [("a", "A", 1, 1)]
+
+
+def test_article_without_a_stock():
+    assert Item("x", "X").free == 0

@@ -98,3 +98,10 @@ def test_invoice_with_discounts():
 
 def test_empty_invoice():
     assert invoice([], 19) == {"net": 0, "tax": 0, "gross": 0}
+
+
+def test_cents_are_ints():
+    found = invoice([("1.25", 2, "10")], "7.5")
+    assert found == {"net": 225, "tax": 17, "gross": 242}
+    assert [type(cents) for cents in found.values()] == [int, int, int]
+    assert type(percent_of(-250, 5)) is int

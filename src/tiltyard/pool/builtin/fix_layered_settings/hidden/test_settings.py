@@ -109,3 +109,10 @@ def test_changed_without_layers():
     settings = Settings({"a": 1})
     settings.set("a", 2)
     assert settings.changed() == []
+
+
+def test_changed_is_sorted():
+    settings = Settings({"m": 1})
+    settings.push({"z": 1, "a": 1, "q": 1})
+    settings.push({"y": 1, "b": 1, "m": 2})
+    assert settings.changed() == ["a", "b", "m", "q", "y", "z"]

@@ -116,3 +116,8 @@ def test_broken_for_good():
 def test_other_decoders_are_not_concerned():
     raises(FrameError, Decoder().feed, b"x")
     assert Decoder().feed(b"1:a,") == ["a"]
+
+
+def test_limit_that_is_meant_if_none_is_given():
+    assert Decoder().feed(b"65536:") == []
+    raises(FrameError, Decoder().feed, b"65537")

@@ -79,3 +79,9 @@ def test_pages_hold_all_items_in_order():
 
 def test_per_page_must_be_positive():
     raises(ValueError, Pager, [1], 0)
+
+
+def test_ten_a_page_if_nothing_else_is_said():
+    pager = Pager(range(21))
+    assert pager.pages == 3
+    assert pager.label(1) == "1-10 of 21"

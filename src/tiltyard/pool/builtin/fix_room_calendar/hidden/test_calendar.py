@@ -119,3 +119,28 @@ def test_gaps():
     assert room.gaps(30) == [(480, 510), (540, 600)]
     assert room.gaps(20) == [(480, 510), (540, 600), (700, 720)]
     assert room.gaps(61) == []
+
+
+def test_hours_that_are_meant_if_none_are_given():
+    room = RoomCalendar()
+    raises(ValueError, room.book, 479, 540, "a")
+    raises(ValueError, room.book, 1140, 1201, "a")
+    room.book(480, 1200, "a")
+    assert room.bookings() == [(480, 1200, "a")]
+
+
+def test_is_free_says_no():
+    room = RoomCalendar()
+    room.book(540, 600, "a")
+    assert room.is_free(570, 630) is False
+    assert room.is_free(500, 541) is False
+
+
+def test_move_keeps_the_length_of_its_own_booking():
+    room = RoomCalendar()
+    room.book(600, 660, "a")
+    room.book(720, 730, "b")
+    room.move(720, 800)
+    assert room.bookings() == [(600, 660, "a"), (800, 810, "b")]
+    raises(Taken, room.move, 800, 655)
+    assert room.bookings() == [(600, 660, "a"), (800, 810, "b")]

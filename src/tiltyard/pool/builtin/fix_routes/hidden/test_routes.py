@@ -121,3 +121,14 @@ def test_no_query():
 def test_bad_patterns():
     for text in ("/<a", "/a>", "/<a:float>", "/<a>/<a>", "/<a:rest>/b", "/x<a>", "/<>"):
         raises(PatternError, Router().add, text, "p")
+
+
+def test_url_for_takes_exactly_the_names_of_a_pattern():
+    r = Router()
+    r.add("/items/<name>", "item")
+    r.add("/items/<name>/<n:int>", "item")
+    assert r.url_for("item", name="a", n=3) == "/items/a/3"
+    assert r.url_for("item", name="a") == "/items/a"
+    raises(KeyError, r.url_for, "item")
+    raises(KeyError, r.url_for, "item", n=3)
+    raises(KeyError, r.url_for, "item", name="a", n=3, more="x")

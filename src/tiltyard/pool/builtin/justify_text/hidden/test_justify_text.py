@@ -71,6 +71,7 @@ def test_word_too_long():
 
 def test_bad_width():
     assert raises(ValueError, justify_text, "a", 0)
+    assert raises(ValueError, justify_text, "", 0)
     assert raises(ValueError, justify_text, "", -1)
     assert justify_text("a b", 3) == ["a b"]
 
