@@ -77,7 +77,7 @@ def test_a_method_of_a_unittest_suite() -> None:
 
 def test_every_bundled_reference_fails_its_control(wall) -> None:
     pool = load("builtin")
-    for task in [t for t in pool if t.grading == "calls"][::4]:
+    for task in [t for t in pool if t.grading == "calls"][::9]:
         control = control_of(task)
         assert control is not None and control_of(task) is control
         [outcome] = Referee(wall).grade(as_task(task, control), task.reference).outcomes

@@ -31,5 +31,5 @@ def sealed_writer(fd: int, key: bytes) -> Callable[[str], None]:
 
 
 def plain(text: str) -> str:
-    """A reason as it may stand in a line: no quotes, no backslashes, ASCII."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in " .,:_-()") else "?" for c in text)[:200]
+    """A path or a reason as it may stand in a line: no quotes, no backslashes, printable ASCII."""
+    return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "?" for c in text[:400])

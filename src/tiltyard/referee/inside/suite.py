@@ -112,7 +112,8 @@ def provide(packages: dict[str, str]) -> None:
 
 
 def run(session: Session, listener: Listener) -> None:
-    """Run the session in the current folder. Raises what pytest raises where it can't even begin."""
+    """Run the session in the current folder. Raises what pytest raises where it can't even begin (a ``conftest.py`` that
+    does not load)."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for root in reversed(session.roots):
         path = os.path.abspath(root)
@@ -129,8 +130,11 @@ def _main(args: list[str], plugin: Any) -> None:
     import pytest
 
     if not _ready:
-        pytest.main([*_WITHOUT, *args], plugins=[plugin])
-        return
+        try:
+            _prepare()
+        except Exception:
+            pytest.main([*_WITHOUT, *args], plugins=[plugin])
+            return
     import pathlib
 
     config = _ready.pop()

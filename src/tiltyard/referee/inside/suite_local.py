@@ -51,7 +51,7 @@ class Teller:
         pass
 
     def failed_to_collect(self, file: str, error: BaseException | None) -> None:
-        self._say(f'["x","{seal.plain(file) if file.isascii() else "?"}","{seal.plain(reason_of(error))}"]')
+        self._say(f'["x","{seal.plain(file)}","{seal.plain(reason_of(error))}"]')
 
     def begin(self, index: int) -> None:
         self._say(f'["b",{index}]')
@@ -110,11 +110,13 @@ def main(fds: list[int]) -> None:
         del sys.modules[name]
     random.seed(0)
     key = ""
-    run, changed = suite.run, watch.changed
+    run, changed, cause_of = suite.run, watch.changed, suite.cause_of
     try:
         run(session, teller)
         flags |= changed(before)
         teller.flags()
         say('["d"]')
+    except Exception as error:
+        say(f'["s","not collected: {seal.plain(reason_of(cause_of(error)))}"]')
     finally:
         _exit(0)

@@ -10,6 +10,7 @@ the solution's side escapes (its process ended, it broke the protocol), the sess
 # ruff: noqa: PTH109
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -24,9 +25,13 @@ from .examiner import _await_loaded
 from .liberties import Liberties
 from .link import Closed, Link
 from .peer import Peer
+from .proxy import Proxy, ProxyMeta
 from .seal import sealed_writer
+from .standins import RemoteModule
 from .suite_local import reason_of
 from .testrun import GONE, Finder
+
+_REMOTE = (ProxyMeta, Proxy, RemoteModule)
 
 
 class Homes:
@@ -80,9 +85,31 @@ class Examiner:
             self.stop()
         peer.flags.clear()
 
-    def stop(self) -> None:
-        self.line("s", self._peer.escaped[0] if self._peer.escaped else "")
+    def stop(self, reason: str = "") -> None:
+        self.line("s", self._peer.escaped[0] if self._peer.escaped else reason)
         os._exit(0)
+
+
+def _undo_on_remotes() -> None:
+    """``monkeypatch`` looks for what it must put back in the ``__dict__`` of a module or class, where a remote one has
+    nothing, and would delete the attribute: here it puts back what the remote one answered with."""
+    from _pytest.monkeypatch import MonkeyPatch, derive_importpath
+
+    usual = MonkeyPatch.setattr
+    nothing = object()
+
+    def set_attribute(self: Any, target: Any, name: Any, value: Any = nothing, raising: bool = True) -> None:
+        if isinstance(target, str) and value is nothing:
+            value, (name, target) = name, derive_importpath(target, raising)
+        before = getattr(target, name, nothing) if isinstance(target, _REMOTE) else nothing
+        if before is nothing:
+            rest = () if value is nothing else (value,)
+            usual(self, target, name, *rest, raising=raising)  # type: ignore[call-overload]
+            return
+        self._setattr.append((target, name, before))
+        setattr(target, name, value)
+
+    MonkeyPatch.setattr = set_attribute  # type: ignore[method-assign]
 
 
 def main(fds: list[int]) -> None:
@@ -131,11 +158,15 @@ def main(fds: list[int]) -> None:
     )
     sys.meta_path.insert(0, Finder(modules, peer))
     sys.argv = ["pytest"]
+    with contextlib.suppress(ImportError):  # another pytest than this one is made for
+        _undo_on_remotes()
     random.seed(0)
     examiner = Examiner(control.fileno(), peer, mine, only_collect)
-    suite.run(
-        suite.Session(files, [(i, t) for i, t in tests], roots, plugins, only_collect=only_collect), examiner
-    )
+    session = suite.Session(files, [(i, t) for i, t in tests], roots, plugins, only_collect=only_collect)
+    try:
+        suite.run(session, examiner)
+    except Exception as error:
+        examiner.stop(f"{suite.NOT_COLLECTED}: {reason_of(suite.cause_of(error))}")
     if peer.escaped:
         examiner.stop()
     say('["d"]')
