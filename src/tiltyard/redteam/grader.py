@@ -3,7 +3,7 @@
 The folder (docs/redteam.md):
 
 * ``task.json``: the task without its hidden tests (id, prompt, grading, entry, main, start, visible, limits);
-* ``hidden.json``: what decides the reward (hidden tests, prelude, reference);
+* ``hidden.json``: what decides the reward (hidden tests, prelude, reference; a suite's files);
 * ``submission/``: the workspace as the solver left it.
 
 Such a grader runs the solver's code in whatever way it does. The adapters that come with Tiltyard, asked for by name,
@@ -30,7 +30,11 @@ from tiltyard.pool import describe
 from tiltyard.redteam.subject import Played
 from tiltyard.task import Files, Task
 
-ADAPTERS = {"inprocess": "inprocess.py", "human-eval": "human_eval_way.py"}
+ADAPTERS = {
+    "inprocess": "inprocess.py",
+    "human-eval": "human_eval_way.py",
+    "pytest": "plain_pytest.py",
+}
 """The graders that come with Tiltyard, by name."""
 GRADER_S = 30.0
 LIMITS = CellLimits(
@@ -80,8 +84,8 @@ class Grader:
             )
             if task.grading != "calls" or files != [task.main] or imports:
                 return "the human-eval way takes one file with functions, and tests that need no import of it"
-        if task.grading not in ("calls", "stdio") and self.adapter:
-            return f"this adapter does not grade tasks of kind {task.grading}"
+        if self.adapter and (task.grading == "pytest") != (self.adapter == "pytest"):
+            return f"the adapter {self.adapter} does not grade tasks of kind {task.grading}"
         return None
 
 
@@ -138,7 +142,8 @@ class _Judged:
 def described(task: Task) -> tuple[dict[str, Any], dict[str, Any]]:
     """(``task.json``, ``hidden.json``) of a task."""
     whole = describe(task, hidden=True)
-    hidden: dict[str, Any] = {name: whole.pop(name) for name in ("hidden", "prelude", "reference")}
+    secret = ("hidden", "prelude", "reference", "suite", "pass_to_pass")
+    hidden: dict[str, Any] = {name: whole.pop(name) for name in secret if name in whole}
     return whole, hidden
 
 

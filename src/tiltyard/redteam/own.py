@@ -19,8 +19,8 @@ from importlib import resources
 from typing import Any
 
 from tiltyard.redteam.case import Case
-from tiltyard.redteam.subject import tightened
-from tiltyard.task import Files, Limits, Task
+from tiltyard.redteam.subject import CAP
+from tiltyard.task import Files, Task
 
 _CODE = "@@CODE@@"
 _BINDING = """
@@ -84,21 +84,31 @@ def _tables() -> Iterator[dict[str, Any]]:
 
 def own_cases(task: Task) -> tuple[Case, ...]:
     """Our exploits for a task, named ``EXPLOIT@TASK``."""
-    return tuple(_case(template, task) for template in templates() if _fits(template, task))
+    goal = _Goal(task, {path: _names(task, path) for path in _modules(task)})
+    return tuple(_case(template, goal) for template in templates() if _fits(template, goal))
 
 
-def _fits(template: Template, task: Task) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """A task with what is worked out of it once: the files of Python that a solver would write, with their names."""
+
+    task: Task
+    names: Mapping[str, tuple[str, ...]]
+
+
+def _fits(template: Template, goal: _Goal) -> bool:
+    task = goal.task
     if template.kind == "tool":
         return task.grading == "calls" or not template.code
     if template.kind != task.grading:
         return False
     if template.kind == "pytest":
-        return bool(_modules(task))
-    if template.kind == "calls" and not any(_names(task, path) for path in _modules(task)):
+        return bool(goal.names)
+    if template.kind == "calls" and not any(goal.names.values()):
         return False
     if "VISIBLE" in template.code and not task.visible:
         return False
-    return template.fits == "any" or len(_modules(task)) == 1
+    return template.fits == "any" or len(goal.names) == 1
 
 
 def _modules(task: Task) -> list[str]:
@@ -121,18 +131,19 @@ def _names(task: Task, path: str) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if not name.startswith("_"))
 
 
-def _case(template: Template, task: Task) -> Case:
+def _case(template: Template, goal: _Goal) -> Case:
+    task = goal.task
     files: dict[str, str] = {}
     actions: tuple[Mapping[str, Any], ...] = ()
     if template.kind == "tool":
-        code = _code(template, task, task.main) if template.code else ""
+        code = _code(template, goal, task.main) if template.code else ""
         actions = tuple(_filled(action, task, code) for action in template.actions)
     elif template.kind == "calls":
-        files = {path: _code(template, task, path) for path in _modules(task) if _names(task, path)}
+        files = {path: _code(template, goal, path) for path, names in goal.names.items() if names}
     elif template.kind == "pytest":
-        files = {path: _added(template, task, path) for path in _modules(task)} if template.code else {}
+        files = {path: _added(template, goal, path) for path in goal.names} if template.code else {}
     else:
-        files = {task.main: _code(template, task, task.main)}
+        files = {task.main: _code(template, goal, task.main)}
     files = {**_beside(template, task), **files}
     return Case(
         name=f"{template.name}@{task.id}",
@@ -169,29 +180,27 @@ def _test_files(task: Task) -> list[str]:
     return list(dict.fromkeys([*named, *seen])) or ["test_it.py"]
 
 
-def _added(template: Template, task: Task, path: str) -> str:
+def _added(template: Template, goal: _Goal, path: str) -> str:
     """An unsolved file of a package with a template's code behind it."""
-    start = task.start.get(path, b"").decode("utf-8", "replace")
+    start = goal.task.start.get(path, b"").decode("utf-8", "replace")
     binds = "def exploit(" in template.code or "def bind(" in template.code
     forget = 'globals().pop("bind", None)\n' if binds else ""
-    return f"{start}\n\n{forget}{_code(template, task, path)}{_BINDING if binds else ''}"
+    return f"{start}\n\n{forget}{_code(template, goal, path)}{_BINDING if binds else ''}"
 
 
-def _code(template: Template, task: Task, path: str) -> str:
+def _code(template: Template, goal: _Goal, path: str) -> str:
     """A template's code for one file of a task."""
+    task = goal.task
     body = "".join(_snippets()[name] for name in template.use) + template.code
     calls = task.grading == "calls"
-    names = _names(task, path) if task.grading in ("calls", "pytest") else ()
+    names = goal.names.get(path, ()) if task.grading in ("calls", "pytest") else ()
     known: dict[str, Any] = {"NAMES": names, "MAIN": task.main}
     known["VISIBLE"] = [test.code for test in task.visible] if calls else _pairs(task)
     known["REFERENCE"] = task.reference.get(path, b"").decode("utf-8", "replace")
-    known["LIMIT_S"] = tightened(task, _CAP).limits.test_s
+    known["LIMIT_S"] = min(task.limits.test_s, CAP.test_s)
     needed = {name for name in known if name in body or (names and name == "NAMES")}
     head = "".join(f"{name} = {value!r}\n" for name, value in known.items() if name in needed)
     return head + body + (_BINDING if calls else "")
-
-
-_CAP = Limits(test_s=2.0)
 
 
 def _pairs(task: Task) -> list[tuple[str, str]]:

@@ -26,12 +26,10 @@ from tiltyard.redteam import stock
 from tiltyard.redteam.canary import Canary, Listener
 from tiltyard.redteam.case import Case, Tokens
 from tiltyard.redteam.report import CaseResult, ControlResult
-from tiltyard.redteam.subject import Arena, Played, Subject, loosened, submission, tightened
+from tiltyard.redteam.subject import Arena, Played, Subject, loosened, submission, tight_limits, tightened
 from tiltyard.referee import Referee
-from tiltyard.task import Files, Limits, Task
+from tiltyard.task import Files, Task
 
-CAP = Limits(run_s=2.0, load_s=3.0, test_s=2.0, grade_s=20.0)
-"""An exploit's limits in time, where the task's own are not lower."""
 REAL_WALLS = frozenset({"namespace", "container"})
 HONEST_TRIES = 3
 """For tasks that judge the time of a call: honest work that a busy machine slowed down is tried again."""
@@ -48,8 +46,8 @@ class Setup:
 
     wall: str
     tasks: Mapping[str, Task]
-    turns: Path
-    """A file that workers lock: a case that is played again alone has the machine, as far as it is ours, for itself."""
+    root: Path
+    """A folder of the run's, removed by who made it: what workers make lies there, so that a killed one leaves nothing."""
     make: MakeSubject | None = None
     python: str | None = None
     timed: frozenset[str] = frozenset()
@@ -78,7 +76,7 @@ class BatchResult:
 def bound_s(task: Task) -> float:
     """Seconds within which a verdict must come: it is tried again once and compared with the reference, and a minute
     for a busy machine. Beyond it the grading hangs, which is harm."""
-    limits = tightened(task, CAP).limits
+    limits = tight_limits(task)
     return 3 * (limits.load_s + limits.grade_s) + 60.0
 
 
@@ -91,9 +89,9 @@ class Bench:
         self._known = descendants()
         self._settled: dict[str, Task] = {}
         # world-searchable: code of other users must be able to reach the canary, or it would show nothing
-        self._root = Path(tempfile.mkdtemp(prefix="tiltyard-redteam-")).resolve()
+        self._root = Path(tempfile.mkdtemp(prefix="bench-", dir=setup.root)).resolve()
         self._root.chmod(0o755)
-        self._first = stock.take(self._root)
+        self._first = stock.take(self.setup.root)
         self._temp = stock.PrivateTemp(self._root)
         self._wall().close()  # one that can't be had is found here, before any case is blamed
 
@@ -102,6 +100,13 @@ class Bench:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def __call__(self, batch: Batch) -> BatchResult:
+        try:
+            return self._judged(batch)
+        except ArenaError as error:  # no wall can be had at the moment: nothing is known of these cases
+            nothing = [CaseResult(case.name, case.task, case.about, void=str(error)) for case in batch.cases]
+            return BatchResult(tuple(nothing), ())
+
+    def _judged(self, batch: Batch) -> BatchResult:
         with self._turn(fcntl.LOCK_SH):
             result, ours, (certain, possible) = self._batch(batch)
             if possible and self.setup.wall not in REAL_WALLS:
@@ -131,11 +136,16 @@ class Bench:
 
     @contextlib.contextmanager
     def _turn(self, kind: int) -> Iterator[None]:
-        with self.setup.turns.open() as file:
+        # workers lock a file: a case that is played again alone has the machine, as far as it is ours, for itself
+        with (self.setup.root / "turns").open("a") as file:
             fcntl.flock(file, kind)
             yield
 
     def _wall(self) -> Wall:
+        for pause in (0.5, 2.0):
+            with contextlib.suppress(ArenaError):  # a machine that is very busy may have one a moment later
+                return make_wall(self.setup.wall, python=self.setup.python)
+            time.sleep(pause)
         return make_wall(self.setup.wall, python=self.setup.python)
 
     def _task(self, id: str, wall: Wall) -> Task:
@@ -151,22 +161,23 @@ class Bench:
     ) -> tuple[BatchResult, list[str], tuple[list[str], list[str]]]:
         """Play it on a fresh wall: the results, what was left where all is ours, and what is new in shared places
         (for certain an exploit's, possibly one's; see ``stock.left``)."""
-        before = stock.take(self._root)
         wall = self._wall()
+        before = stock.take(self.setup.root)
         plays = [_Play(case, self._root, self.setup) for case in batch.cases]
         controls: list[ControlResult] = []
         pids: set[int] = set()
         try:
             task = self._task(batch.task, wall)
+            hard, easy = tightened(task), loosened(task)
             subject = self.setup.make(wall) if self.setup.make is not None else Arena(wall)
             for number, play in enumerate(plays):
-                beside = _Beside(self, subject, task, batch, number, play.case.name)
-                play.run(subject, task)
+                beside = _Beside(self, subject, easy, batch, number, play.case.name)
+                play.run(subject, hard)
                 controls += beside.results()
             for name, files in batch.honest:
-                controls.append(self._control(subject, task, name, files, 1.0))
+                controls.append(self._control(subject, easy, name, files, 1.0))
             for name, files in batch.wrong:
-                controls.append(self._control(subject, task, name, files, 0.0))
+                controls.append(self._control(subject, easy, name, files, 0.0))
             pids = descendants() - self._known
         finally:
             wall.close()
@@ -177,7 +188,7 @@ class Bench:
         return (
             BatchResult(results, tuple(controls)),
             ours,
-            stock.left(before, stock.take(self._root), again),
+            stock.left(before, stock.take(self.setup.root), again),
         )
 
     def _control(
@@ -186,7 +197,7 @@ class Bench:
         tries = HONEST_TRIES if expected and task.id in self.setup.timed else 1
         for _ in range(tries):
             try:
-                played = subject.grade(loosened(task), submission(task, files))
+                played = subject.grade(task, submission(task, files))
             except Exception as error:
                 played = Played(None, f"{type(error).__name__}: {error}")
             if played.reward == expected:
@@ -235,16 +246,15 @@ class _Play:
         """Play it, as often as it has episodes; the best reward counts, and it should be the last's."""
         armed = self._setup.wall in REAL_WALLS
         tokens = Tokens(str(self._canary.path), self._listener.url, armed)
-        hard = tightened(task, CAP)
         begun = time.monotonic()
         found: list[Played] = []
         for _ in range(self.case.episodes):
             try:
                 if self.case.kind == "tool":
-                    found.append(subject.play(hard, tokens.actions(self.case.actions)))
+                    found.append(subject.play(task, tokens.actions(self.case.actions)))
                 else:
                     files = submission(task, tokens.files(self.case.files), self.case.delete)
-                    found.append(subject.grade(hard, files))
+                    found.append(subject.grade(task, files))
             except ArenaError as error:
                 found.append(Played(None, str(error)))
             except Exception as error:  # nothing that a submission does may raise: this is a find

@@ -85,17 +85,18 @@ def redteam(
     names = {result.name for result in skipped}
     batches = list(_batches([case for case in chosen if case.name not in names], honest, wrong))
     begun = time.monotonic()
-    with tempfile.NamedTemporaryFile(prefix="tiltyard-redteam-") as turns:
+    with tempfile.TemporaryDirectory(prefix="tiltyard-redteam-", ignore_cleanup_errors=True) as root:
+        Path(root).chmod(0o755)  # what has no wall around it must be able to reach the canary
         setup = Setup(
             wall=wall_name,
             tasks=whole.tasks,
-            turns=Path(turns.name),
+            root=Path(root),
             make=None if judge is None else judge.subject,
             python=None if judge is None else judge.python,
             timed=whole.timed,
             secrets=whole.secrets,
         )
-        before = stock.take(Path(tempfile.gettempdir()))
+        before = stock.take(Path(root))
         try:
             found, controls, interrupted = _play(batches, setup, workers, progress)
         finally:

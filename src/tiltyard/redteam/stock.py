@@ -44,19 +44,19 @@ class Stock:
     mounts: frozenset[str] = frozenset()
 
 
-def take(private: Path) -> Stock:
-    """Take stock. ``private`` is the folder that is ours alone; what lies in it is not looked at here."""
+def take(root: Path) -> Stock:
+    """Take stock. ``root`` is the run's own folder; what lies in it is not looked at here."""
     return Stock(
-        places={place: _entries(place) for place in shared_places(private)},
+        places={place: _entries(place) for place in shared_places(root)},
         sysv=_sysv(),
-        mounts=_mounts(private),
+        mounts=_mounts(root),
     )
 
 
-def shared_places(private: Path) -> list[str]:
+def shared_places(root: Path) -> list[str]:
     """Folders of this machine in which code without a wall would leave things."""
     home = os.path.expanduser("~")  # noqa: PTH111  (it may name no folder at all)
-    candidates = ["/tmp", "/var/tmp", "/dev/shm", "/run", "/dev/mqueue", str(private.parent), home]
+    candidates = ["/tmp", "/var/tmp", "/dev/shm", "/run", "/dev/mqueue", str(root.parent), home]
     return [place for place in dict.fromkeys(candidates) if Path(place).is_dir()]
 
 
@@ -123,12 +123,12 @@ def remove_marked(since: Stock) -> None:
                     (Path(place) / name).unlink()
 
 
-def survivors(known: Iterable[int] = (), *, within_s: float = PATIENCE_S) -> list[str]:
+def survivors(known: Iterable[int] = ()) -> list[str]:
     """Processes below this one that are still alive after a moment, beside ``known``; they are killed, and named.
 
     Call it where every cell is closed and no child is waited for by anyone else: what has ended is collected here."""
     spare = set(known)
-    end = time.monotonic() + within_s
+    end = time.monotonic() + PATIENCE_S
     while (alive := _living(spare)) and time.monotonic() < end:
         time.sleep(0.02)
     names = [f"a process was left: {_name(pid)}" for pid in sorted(alive)]

@@ -18,6 +18,9 @@ from tiltyard.pool import Pool
 from tiltyard.referee import Referee
 from tiltyard.task import Files, Limits, Task
 
+CAP = Limits(run_s=2.0, load_s=3.0, test_s=2.0, grade_s=20.0)
+"""An exploit's limits in time, where the task's own are not lower."""
+
 
 @dataclass(frozen=True, slots=True)
 class Played:
@@ -56,10 +59,8 @@ class Arena:
         return Played(verdict.reward, verdict.void, verdict.flags, (repr(verdict.as_dict()),))
 
     def play(self, task: Task, actions: Sequence[Any]) -> Played:
-        wanted = replace(task.limits, steps=max(task.limits.steps, len(actions) + 2))
-        env = CodeEnv(
-            Pool("redteam", 1, (task,)), wall=self._wall, reward="all", limits={"steps": wanted.steps}
-        )
+        steps = max(task.limits.steps, len(actions) + 2)
+        env = CodeEnv(Pool("redteam", 1, (task,)), wall=self._wall, reward="all", limits={"steps": steps})
         reward, void, seen = 0.0, None, []
         flags: tuple[str, ...] = ()
         try:
@@ -82,17 +83,21 @@ class Arena:
         return Played(reward, None, flags, tuple(seen))
 
 
-def tightened(task: Task, cap: Limits) -> Task:
-    """The task with none of its limits in time above ``cap``'s: an exploit that hangs is as wrong after two seconds
-    as after ten. A test's own limit is the author's and stays, for the reference may need it."""
-    limits = replace(
+def tightened(task: Task) -> Task:
+    """The task with none of its limits in time above CAP's: an exploit that hangs is as wrong after two seconds as
+    after ten. A test's own limit is the author's and stays, for the reference may need it."""
+    return replace(task, limits=tight_limits(task))
+
+
+def tight_limits(task: Task) -> Limits:
+    """See ``tightened``, which checks a whole task again: call it once a batch."""
+    return replace(
         task.limits,
-        run_s=min(task.limits.run_s, cap.run_s),
-        load_s=min(task.limits.load_s, cap.load_s),
-        test_s=min(task.limits.test_s, cap.test_s),
-        grade_s=min(task.limits.grade_s, cap.grade_s),
+        run_s=min(task.limits.run_s, CAP.run_s),
+        load_s=min(task.limits.load_s, CAP.load_s),
+        test_s=min(task.limits.test_s, CAP.test_s),
+        grade_s=min(task.limits.grade_s, CAP.grade_s),
     )
-    return replace(task, limits=limits)
 
 
 def loosened(task: Task) -> Task:

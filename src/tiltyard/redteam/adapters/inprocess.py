@@ -51,7 +51,12 @@ def program(path: str, test: dict[str, Any]) -> bool:
     """Whether a program prints what is expected, line ends aside."""
     given = [sys.executable, path, *test.get("args", ())]
     ran = subprocess.run(given, input=test.get("stdin", ""), capture_output=True, text=True, timeout=10)
-    return bool(ran.stdout.split() == test.get("stdout", "").split())
+    got, want = ran.stdout.split(), test.get("stdout", "").split()
+    if test.get("match") != "numbers":
+        return bool(got == want)
+    return len(got) >= len(want) and all(
+        not abs(float(g) - float(w)) > test.get("tolerance", 0.0) for g, w in zip(got, want, strict=False)
+    )
 
 
 if __name__ == "__main__":
