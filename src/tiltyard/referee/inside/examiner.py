@@ -66,9 +66,9 @@ def main(fds: list[int]) -> None:
         control.send(["void", f"the task's prelude raised {type(error).__name__}: {str(error)[:200]}"])
         return
     batches = list(_batches(tests, prelude[2], compiled_here))
-    failed = failed or _await_loaded(solution, link, load_end)
+    failed, one_talk = (failed, False) if failed else _await_loaded(solution, link, load_end)
     control.send(["loaded"])
-    setting = Setting(solution, entry, modules, compiled, bound)
+    setting = Setting(solution, entry, modules, compiled, bound, together and one_talk)
     if together and failed is None:
         for batch in batches:
             for test, report in zip(batch, run(setting, batch, names), strict=True):
@@ -109,18 +109,18 @@ def _batches(tests: list[Any], sharing: bool, compiled_here: bool) -> Iterator[l
         yield batch
 
 
-def _await_loaded(solution: socket.socket, link: Link, end: float) -> str | None:
-    """None once the solution is loaded; else why it is not."""
+def _await_loaded(solution: socket.socket, link: Link, end: float) -> tuple[str | None, bool]:
+    """None once the solution is loaded, else why it is not; and whether it can have all tests in one conversation."""
     try:
         if not select.select([solution], [], [], max(0.0, end - time.monotonic()))[0]:
-            return "the solution did not load within its time limit"
+            return "the solution did not load within its time limit", False
         answer = link.recv()
     except (Closed, ProtocolError):
-        return f"{GONE} while loading"
-    if answer == ["loaded"]:
-        return None
+        return f"{GONE} while loading", False
+    if answer[:1] == ["loaded"] and (len(answer) == 1 or (len(answer) == 2 and answer[1] is True)):
+        return None, len(answer) == 2
     name = answer[1] if len(answer) == 2 and type(answer[1]) is str else ""
-    return f"the solution did not load: {exception_name(name)}"
+    return f"the solution did not load: {exception_name(name)}", False
 
 
 def _examine(

@@ -2,9 +2,9 @@
 
 Descriptor 3 is the link to the examiner. First message in: ``[main path, bound, number of tests, together]``; first
 message out: ``["loaded"]`` or ``["failed", class name]``. Then the examiner sends one descriptor a test: a fork of this
-process answers on it (see ``peer``), or, if the tests may be answered ``together`` and the solution keeps nothing from
-one to the next (see ``keeping``), this process itself. Everything here is at the mercy of the solution's code: the
-examiner believes nothing.
+process answers on it (see ``peer``). If the tests may be answered ``together`` and the solution keeps nothing from one
+to the next (see ``keeping``), the message is ``["loaded", true]``, and this process itself answers, all tests on one
+descriptor. Everything here is at the mercy of the solution's code: the examiner believes nothing.
 """
 
 from __future__ import annotations
@@ -94,33 +94,41 @@ def main(fds: list[int]) -> None:
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     sys.argv = [main_path]
     _settle_random()
+    module = kept = None
     try:
         module = load(main_path)
-        answer = ["loaded"]
+        kept = watch(own_modules()) if together else None
+        answer = ["loaded", True] if kept is not None else ["loaded"]
     except BaseException as error:
         module, answer = None, ["failed", type(error).__name__]
     link.send(answer)
-    if module is None:
-        return
-    kept = watch(own_modules()) if together else None
-    if kept is None:
-        _fork_for_tests(sock, tests, module, bound, printed, errors)
-    else:
+    if kept is not None:
         _answer_together(sock, tests, module, bound, printed, errors, kept)
+    elif module is not None:
+        _fork_for_tests(sock, tests, module, bound, printed, errors)
 
 
 def _answer_together(
     sock: socket.socket, tests: int, module: Any, bound: int, printed: Printed, errors: Printed, kept: Watch
 ) -> None:
     """Answer one test after the other; end at once where one has changed what the next would find."""
+
+    def renew() -> None:
+        if kept.changed():
+            os._exit(0)
+        printed.fresh()
+        errors.fresh()
+        _settle_random()
+
     for _ in range(tests):
         fd = recv_fd(sock)
         if fd is None:
             return
         with socket.socket(fileno=fd) as own:
-            _serve(_prepare(own, module, bound, printed, errors))
-        if kept.changed():
-            os._exit(0)
+            peer = _prepare(own, module, bound, printed, errors)
+            peer.renew = renew
+            _serve(peer)
+        renew()
 
 
 def load(path: str) -> Any:

@@ -18,8 +18,8 @@ from typing import Any
 from .codec import BUILTINS
 from .guard import standard_exception
 from .liberties import Liberties
-from .link import Link, send_fd
-from .peer import Escaped, Peer
+from .link import Closed, Link, send_fd
+from .peer import NEXT, Escaped, Peer
 from .standins import RemoteModule
 
 HOME = "hidden_tests"
@@ -35,6 +35,8 @@ class Setting:
     modules: list[str]
     prelude: Any
     bound: int
+    one_talk: bool = False
+    """All tests are had in one conversation."""
 
 
 class Discard(io.TextIOBase):
@@ -83,35 +85,72 @@ def fresh_names(prelude: Any) -> dict[str, Any]:
     return names
 
 
+class Conversation:
+    """The examiner's end of a talk with the solution: of one test, or of several one after the other, if the solution
+    keeps nothing between them and says so by still being there."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._sock, theirs = socket.socketpair()
+        with theirs:
+            send_fd(setting.solution, theirs.fileno())
+        link = Link(self._sock, setting.bound, lambda name: self.peer.constant(name))
+        self.peer = Peer(link, strict=True, home=HOME)
+        self._names: dict[str, Any] | None = None
+
+    def begin(self, allowed: frozenset[str] | None) -> None:
+        """For the next test: nothing is remembered of the one before."""
+        peer = self.peer
+        peer.flags, peer.liberties = set(), Liberties(allowed)
+        if self._names is not None:
+            peer.escaped = None
+            peer.link.send([NEXT])
+
+    def names(self) -> dict[str, Any]:
+        """The entry names that the solution has. Raises as ``Peer.ask``."""
+        if self._names is None:
+            self._names = self.peer.ask("names", self._setting.entry) if self._setting.entry else {}
+            self._shareable = not self.peer.table.numbers()
+        return self._names
+
+    def goes_on(self) -> bool:
+        """Whether another test may be had in it. What is the test's own to change must be fetched anew."""
+        return self._setting.one_talk and self._names is not None and self._shareable
+
+    def close(self) -> None:
+        self._sock.close()
+
+
 def run(setting: Setting, tests: list[Any], names: dict[str, Any]) -> Iterator[list[Any]]:
     """Run the tests, ``[index, code, seconds, liberties]``, and report on each; ``names`` are the first one's, the
     others get fresh ones."""
+    talk: Conversation | None = None
     for number, (_, code, _, allowed) in enumerate(tests):
         if number:
             names = fresh_names(setting.prelude)
-        mine, theirs = socket.socketpair()
         try:
-            send_fd(setting.solution, theirs.fileno())
-            theirs.close()
-            report = _run_one(setting, mine, code, names, None if allowed is None else frozenset(allowed))
-        except OSError:
-            report = [False, GONE, [], []]
-        mine.close()
-        theirs.close()
+            talk = talk or Conversation(setting)
+            talk.begin(None if allowed is None else frozenset(allowed))
+            report, escaped = _run_one(setting, talk, code, names)
+        except (OSError, Closed):
+            report, escaped = [False, GONE, [], []], True
+        if talk is not None and (escaped or not talk.goes_on()):
+            talk.close()
+            talk = None
         yield report
 
 
 def _run_one(
-    setting: Setting, sock: socket.socket, code: Any, names: dict[str, Any], allowed: frozenset[str] | None
-) -> list[Any]:
-    link = Link(sock, setting.bound, lambda name: peer.constant(name))
-    peer = Peer(link, strict=True, home=HOME, liberties=Liberties(allowed))
+    setting: Setting, talk: Conversation, code: Any, names: dict[str, Any]
+) -> tuple[list[Any], bool]:
+    """The report, and whether the test was ended by what the solution did."""
+    peer = talk.peer
     finder = Finder(setting.modules, peer)
     sys.meta_path.insert(0, finder)
     random.seed(0)
     passed, reason = False, ""
     try:
-        found = peer.ask("names", setting.entry) if setting.entry else {}
+        found = talk.names()
         for name in setting.entry:
             names.pop(name, None)
             if name in found:
@@ -120,11 +159,12 @@ def _run_one(
         passed = True
     except BaseException as error:
         reason = _reason(error)
+    escaped = peer.escaped is not None
     if peer.escaped is not None:
         passed, reason = False, peer.escaped[0]
     peer.escaped = ("the test is over", "")
     finder.forget()
-    return [passed, reason[:200], sorted(peer.flags), sorted(peer.liberties.taken)]
+    return [passed, reason[:200], sorted(peer.flags), sorted(peer.liberties.taken)], escaped
 
 
 def _reason(error: BaseException) -> str:
