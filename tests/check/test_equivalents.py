@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tiltyard.pool import load
+from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
 from tiltyard.task import Files
 
@@ -171,9 +171,14 @@ EQUIVALENT = {
 }
 
 
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    return load("builtin", tasks=list(EQUIVALENT))
+
+
 @pytest.mark.parametrize("name", EQUIVALENT)
-def test_another_algorithm_is_worth_as_much(wall, name: str) -> None:
-    task = load("builtin")[name]
+def test_another_algorithm_is_worth_as_much(wall, pool: Pool, name: str) -> None:
+    task = pool[name]
     source = dedent(EQUIVALENT[name])
     assert source.split() != task.reference["solution.py"].decode().split()
     verdict = Referee(wall, controls=True).grade(task, Files({"solution.py": source}))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.referee.suites import TEST_MEDIAN, TEST_TALLY, tally_task
+from tiltyard.errors import ArenaError
 from tiltyard.referee.inside.seal import plain, sealed_writer
 from tiltyard.referee.pytest_controls import alter
 from tiltyard.referee.pytest_files import is_test_side, layout, package_files, together
@@ -123,7 +124,7 @@ def talk(lines: list[str], *, key: bytes = KEY, sealed: bool = True, close: bool
     stack.callback(ours.close)
     stack.callback(theirs.close)
     say = sealed_writer(theirs.fileno(), key if sealed else b"")
-    for line in lines:
+    for line in ['["h"]', *lines]:
         say(line)
     if close:
         theirs.close()
@@ -168,6 +169,18 @@ def test_lines_without_their_seal_fail_all() -> None:
     for how in ({"sealed": False}, {}):
         lines = PASSED if how else [*PASSED[:2], PASSED[1]]
         assert not any(report.passed for report in conducted(lines, **how).reports.values()) or not how
+
+
+def test_only_a_process_that_has_not_begun_may_say_that_it_cannot() -> None:
+    task = tally_task()
+    ours, theirs = socket.socketpair()
+    stack = contextlib.ExitStack()
+    stack.callback(ours.close)
+    sealed_writer(theirs.fileno(), KEY)('["v","no pytest"]')
+    theirs.close()
+    program: Any = SimpleNamespace(wait=lambda seconds: 0)
+    with pytest.raises(ArenaError, match="no pytest"):
+        conduct(task, [0], False, lambda tests: Talk(ours, program, stack, KEY), trusted=False)
 
 
 def test_an_early_end_and_a_stall() -> None:

@@ -136,6 +136,25 @@ def test_a_run_in_a_running_event_loop() -> None:
         assert asyncio.run(go(server)).total.mean_reward == 1.0
 
 
+def test_a_machine_that_gives_a_process_few_open_files(tmp_path: Path) -> None:
+    script = """
+import resource, sys
+from tiltyard.rollout.crowd import _room_for_files
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 600))
+_room_for_files(500)
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (500, 600)
+_room_for_files(601)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert "UsageError: so many episodes at once need about 601 open files" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("count", [0, -1, 1001, True])
+def test_an_impossible_number_at_once(count: Any) -> None:
+    with serving(solver) as server, pytest.raises(UsageError, match="from 1 to 1000"):
+        rollout.run(tasks(2), a_player(server), concurrency=count)
+
+
 def test_what_is_tried_again_is_shown() -> None:
     class Shown:
         def __init__(self) -> None:

@@ -289,7 +289,7 @@ def replay(
 def _begun(store: str | None, resume: str | None) -> RunRecord | None:
     """The run that goes on, if one does."""
     from tiltyard.records import Store
-    from tiltyard.rollout.runs import stored_run
+    from tiltyard.rollout.resume import stored_run
 
     if resume is None:
         return None

@@ -52,7 +52,7 @@ def export(
     """
     from tiltyard.records import Store
     from tiltyard.rollout.export import export as write
-    from tiltyard.rollout.runs import stored_run
+    from tiltyard.rollout.resume import stored_run
 
     with Store(store, readonly=True) as opened:
         id = stored_run(opened, run).id if run is not None else None

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-RESAMPLES = 2000
+RESAMPLES, FEWEST, WORK = 2000, 400, 4_000_000
+"""How often tasks are drawn again: the first, or for very many tasks fewer, so that about ``WORK`` tasks are drawn."""
 _CHUNK = 1 << 22
 """Numbers drawn at once: bounds memory for any number of tasks."""
 
@@ -65,7 +66,7 @@ def clustered_mean(
     *,
     seed: int = 0,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int | None = None,
 ) -> Interval | None:
     """The mean over all attempts, Σ sums / Σ counts, of numbers in [0, 1]; ``sums`` and ``counts`` by task. Tasks with
     no attempt that counts are left out; None if none is left. The same ``seed`` gives the same interval."""
@@ -79,6 +80,7 @@ def clustered_mean(
         return Interval(value, low, high, level, "score interval, tasks as trials", len(pairs), n)
     top, bottom = np.array([s for s, _ in pairs]), np.array([c for _, c in pairs], dtype=np.float64)
     rng = np.random.default_rng(np.random.SeedSequence([seed, len(pairs)]))
+    resamples = resamples or min(RESAMPLES, max(FEWEST, WORK // len(pairs)))
     means: list[float] = []
     while len(means) < resamples:
         turns = min(resamples - len(means), max(1, _CHUNK // len(pairs)))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tiltyard.errors import TaskError, UsageError
 from tiltyard.redteam.case import Case
-from tiltyard.redteam.folder_tasks import read_task
+from tiltyard.redteam.folder_tasks import one_commit, read_task
 from tiltyard.task import Files, Task
 
 ABOUT = "exploit.json"
@@ -61,7 +61,10 @@ def read_corpus(folder: Path | str) -> Corpus:
         except (TaskError, UsageError) as error:
             problems.append(str(error))
             continue
-        tasks[id], secrets[id] = read.task, read.secrets
+        tasks[id], secrets[id] = (
+            _with_needs(read.task, [case for case in cases if case.task == id]),
+            read.secrets,
+        )
         if read.timed:
             timed.add(id)
     names = [case.name for case in cases]
@@ -73,6 +76,16 @@ def read_corpus(folder: Path | str) -> Corpus:
     honest = tuple(case for case in controls if case.name.startswith("honest"))
     wrong = tuple(case for case in controls if not case.name.startswith("honest"))
     return Corpus(root.name, tuple(cases), tasks, honest, wrong, frozenset(timed), secrets)
+
+
+def _with_needs(task: Task, cases: list[Case]) -> Task:
+    """The task with what its cases take for granted: a shell, and a git history. A fixture's history holds the fix;
+    what a workspace of ours has in its place is one commit of the start, whatever script the corpus names."""
+    if any("bash" in case.tools for case in cases):
+        task = replace(task, shell=True)
+    if any(case.fixture for case in cases):
+        task = replace(task, start=Files({**task.start, **one_commit(task.start)}))
+    return task
 
 
 def _cases(folder: Path, problems: list[str]) -> Iterator[Case]:

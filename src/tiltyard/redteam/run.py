@@ -28,7 +28,7 @@ from tiltyard.redteam.own import own_cases
 from tiltyard.redteam.play import Batch, BatchResult, Bench, Setup, bound_s
 from tiltyard.redteam.report import CaseResult, ControlResult, Report
 from tiltyard.task import Files, Task
-from tiltyard.tools import TOOLS
+from tiltyard.tools.definitions import tools_of
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
 BATCH = 10
@@ -158,8 +158,8 @@ def _unplayable(case: Case, corpus: Corpus, judge: Grader | None) -> str | None:
     if case.kind == "tool":
         if judge is not None:
             return "uses tools, and a grader only grades"
-        if missing := sorted(case.tools - {tool.name for tool in TOOLS}):
-            return f"needs the tool {', '.join(missing)}, which this build does not have"
+        if missing := sorted(case.tools - {tool.name for tool in tools_of(corpus.tasks[case.task].shell)}):
+            return f"needs the tool {', '.join(missing)}, which this task does not give"
     if judge is not None:
         return judge.why_not(corpus.tasks[case.task])
     return None

@@ -18,6 +18,8 @@ from tiltyard.pool import Pool
 from tiltyard.referee import Referee
 from tiltyard.task import Files, Limits, Task
 
+SHELL_S = 6.0
+"""Of one command of a shell: programs that an exploit needs have to start first."""
 CAP = Limits(run_s=2.0, load_s=3.0, test_s=2.0, grade_s=20.0)
 """An exploit's limits in time, where the task's own are not lower."""
 
@@ -93,7 +95,7 @@ def tight_limits(task: Task) -> Limits:
     """See ``tightened``, which checks a whole task again: call it once a batch."""
     return replace(
         task.limits,
-        run_s=min(task.limits.run_s, CAP.run_s),
+        run_s=min(task.limits.run_s, SHELL_S if task.shell else CAP.run_s),
         load_s=min(task.limits.load_s, CAP.load_s),
         test_s=min(task.limits.test_s, CAP.test_s),
         grade_s=min(task.limits.grade_s, CAP.grade_s),

@@ -156,6 +156,7 @@ def _follow(task: Task, course: Course, talk: Talk, end: float, trusted: bool) -
     deadline = time.monotonic() + limits.load_s + LOAD_GRACE_S
     course.begun, course.current = 0, None
     course.notes.clear()
+    greeted = trusted
     while True:
         try:
             message = talk.next(min(deadline, end))
@@ -165,6 +166,14 @@ def _follow(task: Task, course: Course, talk: Talk, end: float, trusted: bool) -
             return _broken(course, trusted)
         if message is None:
             return _late(task, course, end)
+        if not greeted:
+            # before any submitted code is there, the process may say that it can't begin; never afterwards
+            if message[:1] == ["v"]:
+                raise ArenaError(f"the tests can't be run: {str(message[1:])[:200]}")
+            if message != ["h"]:
+                return _broken(course, trusted)
+            greeted = True
+            continue
         match message:
             case ["b", int(index)] if course.current is None and index in course.remaining:
                 course.current = index

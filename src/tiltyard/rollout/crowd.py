@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import resource
 import threading
 import time
 import traceback
@@ -30,7 +31,10 @@ from tiltyard.rollout.play import Stage, record_of
 from tiltyard.rollout.slots import Slot
 from tiltyard.workers import GRACE_S, POLL_S, Stop
 
-MAX_CONCURRENCY = 4096
+MAX_CONCURRENCY = 1000
+"""As many connections as an SDK's client has."""
+FILES_EACH = 8
+"""Open files that an episode in flight may take: a connection, a cell, and for a moment those of a grading."""
 _T = TypeVar("_T")
 
 Keep = Callable[[Slot, EpisodeRecord], Any]
@@ -57,8 +61,24 @@ def play_all(
         raise UsageError(
             f"{concurrency!r} episodes at once; expected a whole number from 1 to {MAX_CONCURRENCY}"
         )
-    crowd = _Crowd(stage, player, slots, min(concurrency, max(1, len(slots))), stop, keep, told)
+    size = min(concurrency, max(1, len(slots)))
+    _room_for_files(256 + FILES_EACH * size)
+    crowd = _Crowd(stage, player, slots, size, stop, keep, told)
     return _in_a_loop(crowd)
+
+
+def _room_for_files(wanted: int) -> None:
+    """Many systems let a process open 1024 files until it asks for more. Raises UsageError if it may not have as many:
+    else episodes would be void, one here and one there."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise UsageError(
+            f"so many episodes at once need about {wanted} open files, and this process may have {hard}; "
+            "lower --concurrency, or raise the limit (ulimit -n)"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _in_a_loop(crowd: _Crowd) -> str:

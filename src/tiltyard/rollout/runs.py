@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from tiltyard.pool import Pool, load
 from tiltyard.records import EpisodeRecord, RunRecord, Store
 from tiltyard.rollout.crowd import play_all
 from tiltyard.rollout.play import Seat, Stage
+from tiltyard.rollout.resume import played, resumable
 from tiltyard.rollout.sampling import SAMPLES, SIGNAL, signal_draws
 from tiltyard.rollout.slots import Slot, plan
 from tiltyard.rollout.summary import EpisodeResult, RunSummary
@@ -83,41 +84,60 @@ def run(
     kept = own if own is not None else store if isinstance(store, Store) else None
     try:
         asked: dict[str, Any] = {"episodes": episodes, "attempts": attempts}
-        done: dict[int, EpisodeResult] = {}
         if resume is not None:
-            head = resumable(kept, resume, chosen, name, player)
-            seed, reward = head.seed, head.settings.get("reward")
-            asked = {key: head.settings.get(key, value) for key, value in asked.items()}
-            asked |= {key: head.settings[key] for key in ("sample", "drawn") if key in head.settings}
-            done = _played(kept, head.id)
-            resume = head.id
-        elif sample == SIGNAL:
-            drawn = signal_draws(kept, chosen.tasks, name, episodes=episodes, attempts=attempts, seed=seed)
-            asked |= {"sample": sample, "drawn": drawn}
-        slots = plan(
-            chosen.ids,
-            episodes=asked["episodes"],
-            attempts=asked["attempts"],
-            seed=seed,
-            drawn=asked.get("drawn"),
-        )
+            plan_ = _resumed(resumable(kept, resume, chosen, name, player), kept, chosen, asked)
+        else:
+            if sample == SIGNAL:
+                drawn = signal_draws(kept, chosen.tasks, name, **asked, seed=seed)
+                asked |= {"sample": sample, "drawn": drawn}
+            plan_ = _Plan(_slots(chosen, asked, seed), asked, seed, reward)
         wall_name = _wall_name(wall)
         stage = Stage(
             chosen,
             player,
             wall_name,  # not "auto": a worker must not take a weaker wall than the one that was announced
-            reward,
+            plan_.reward,
             name,
             wall_name,
             spec,
-            seed,
-            run=resume or "",
-            settings={"reward": reward} if reward else {},
+            plan_.seed,
+            run=plan_.run,
+            settings={"reward": plan_.reward} if plan_.reward else {},
         )
-        return _Run(stage, slots, done, kept, progress, asked).play(workers, concurrency)
+        return _Run(stage, plan_, kept, progress).play(workers, concurrency)
     finally:
         if own is not None:
             own.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be played, how it was ``asked`` for, and what of it is ``done``. ``run`` is "" for a new one."""
+
+    slots: list[Slot]
+    asked: dict[str, Any]
+    seed: int
+    reward: RewardRule | None
+    run: str = ""
+    done: dict[int, EpisodeResult] = field(default_factory=dict)
+
+
+def _resumed(head: RunRecord, store: Store | None, pool: Pool, asked: dict[str, Any]) -> _Plan:
+    """The plan of a run that goes on: as it was begun."""
+    asked = {key: head.settings.get(key, value) for key, value in asked.items()}
+    asked |= {key: head.settings[key] for key in ("sample", "drawn") if key in head.settings}
+    slots = _slots(pool, asked, head.seed)
+    return _Plan(slots, asked, head.seed, head.settings.get("reward"), head.id, played(store, head.id))
+
+
+def _slots(pool: Pool, asked: dict[str, Any], seed: int) -> list[Slot]:
+    return plan(
+        pool.ids,
+        episodes=asked["episodes"],
+        attempts=asked["attempts"],
+        seed=seed,
+        drawn=asked.get("drawn"),
+    )
 
 
 def _wall_name(wall: str) -> str:
@@ -130,17 +150,10 @@ def _wall_name(wall: str) -> str:
 class _Run:
     """A run on its way: what was played, and where it is kept."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        slots: list[Slot],
-        done: dict[int, EpisodeResult],
-        store: Store | None,
-        progress: Progress | None,
-        asked: dict[str, Any],
-    ) -> None:
-        self.stage, self.slots, self.store, self.progress, self.asked = stage, slots, store, progress, asked
-        self.results = dict(done)
+    def __init__(self, stage: Stage, plan_: _Plan, store: Store | None, progress: Progress | None) -> None:
+        self.stage, self.store, self.progress = stage, store, progress
+        self.slots, self.asked = plan_.slots, plan_.asked
+        self.results = dict(plan_.done)
         self.begun = time.monotonic()
 
     def play(self, workers: int, concurrency: int) -> RunSummary:
@@ -231,48 +244,6 @@ def _head(stage: Stage, asked: dict[str, Any]) -> RunRecord:
         pool_spec=stage.pool_spec,
         settings={**stage.settings, **asked},
     )
-
-
-def stored_run(store: Store, id: str) -> RunRecord:
-    """The run with this id, or with an id that begins so. Raises UsageError."""
-    wanted = id if id.startswith("r-") else f"r-{id}"
-    found = [run for run in store.runs() if run.id.startswith(wanted)]
-    exact = [run for run in found if run.id == wanted]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    known = ", ".join(run.id for run in store.runs()[-5:]) or "none"
-    what = f"several runs whose id begins with {id!r}" if found else f"no run {id!r}"
-    raise UsageError(f"found {what} in {store.where}; the newest there: {known}")
-
-
-def resumable(store: Store | None, id: str, pool: Pool, name: str, player: Any) -> RunRecord:
-    """The run that goes on. Raises UsageError if it can't: another pool, another player, other settings."""
-    if store is None:
-        raise UsageError("a run is resumed from its store; name it")
-    run = stored_run(store, id)
-    if run.player != name:
-        raise UsageError(f"run {run.id} is one of {run.player}, not of {name}; resume it with that player")
-    if run.pool_digest != pool.digest:
-        raise UsageError(
-            f"run {run.id} was played on other tasks ({run.pool_spec or run.pool}, digest {run.pool_digest[:12]}…, "
-            f"and here {pool.digest[:12]}…); give the pool and the filters that it was begun with"
-        )
-    if isinstance(player, ModelPlayer):
-        before, now = run.settings.get("model", {}), player.settings.as_dict()
-        for key in sorted({*before, *now}):
-            if before.get(key) != now.get(key):
-                raise UsageError(
-                    f"run {run.id} was begun with {key} = {before.get(key)!r}, and goes on with "
-                    f"{now.get(key)!r}; a run has one"
-                )
-    return run
-
-
-def _played(store: Store | None, run: str) -> dict[int, EpisodeResult]:
-    """By number, the episodes of a run that are not void."""
-    assert store is not None
-    found = (record for record in store.episodes(run=run) if record.void is None)
-    return {record.number: EpisodeResult.of(record, record.id) for record in found}
 
 
 def spec_of(pool: Any) -> str:

@@ -96,8 +96,9 @@ def main(fds: list[int]) -> None:
     try:
         suite.provide(packages)
     except ImportError as error:
-        say(f'["s","pytest is not there: {seal.plain(str(error))}"]')
+        say(f'["v","this wall has no pytest in its cells: {seal.plain(str(error))}"]')
         return
+    say('["h"]')
     here = f"{os.getcwd()}/"
     before = watch.facts()
     flags: set[str] = set()
