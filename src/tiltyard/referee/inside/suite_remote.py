@@ -145,7 +145,7 @@ def main(fds: list[int]) -> None:
     except ImportError as error:
         say(json.dumps(["v", f"the examiner has no pytest: {error}"]))
         return
-    failed = failed or _await_loaded(solution, link, end)
+    failed = failed or _await_loaded(solution, link, end)[0]
     if failed is not None:
         say(json.dumps(["s", failed]))
         return
