@@ -72,7 +72,7 @@ def _ask(wall: Wall, task: Task, reference: Files, mutants: Sequence[Files], inp
             files[f"{_PACKAGE}/{part.name}"] = part.read_bytes()
     folders = {"reference": reference, **{f"mutant{n}": mutant for n, mutant in enumerate(mutants)}}
     files |= {f"{name}/{path}": data for name, folder in folders.items() for path, data in folder.items()}
-    seconds = 60.0 + 35.0 * (len(mutants) + 2)
+    seconds = 300.0 + 160.0 * (len(mutants) + 2)
     limits = cell_limits(task.limits)
     limits = replace(
         limits, cpu_s=max(limits.cpu_s, seconds), disk_files=max(limits.disk_files, len(files) + 1024),

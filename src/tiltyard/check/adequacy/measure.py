@@ -129,7 +129,7 @@ class _Bench:
         every = all_mutations(task)
         picked = pick(every, self.mutants, f"{self.seed} {task.digest}")
         quick = hurried(task, took)
-        graded = [(path, m, self.referee.grade(quick, mutated(task, path, m))) for path, m in picked]
+        graded = [(path, m, self._grade(quick, mutated(task, path, m))) for path, m in picked]
         survivors = [(path, m) for path, m, verdict in graded if _fate(verdict) == "survived"]
         compared = iter(self._compare(task, survivors))
         mutants = tuple(
@@ -139,6 +139,12 @@ class _Bench:
         failed = Counter(id for m in mutants for id in m.killers)
         idle = tuple(t.id for t in task.hidden if not failed[t.id]) if failed else ()
         return TaskAdequacy(task.id, task.digest, len(every), mutants, findings, idle)
+
+    def _grade(self, task: Task, files: Files) -> Verdict:
+        """Once more after a time-out: what is slow by chance is so once."""
+        verdict = self.referee.grade(task, files)
+        late = any(o.reason == TIMED_OUT for o in verdict.outcomes)
+        return self.referee.grade(task, files) if late else verdict
 
     def _compare(self, task: Task, survivors: list[tuple[str, Mutation]]) -> list[Compared]:
         reference = task.reference.over(task.start)

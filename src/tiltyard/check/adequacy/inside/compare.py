@@ -19,7 +19,9 @@ import json
 import os
 import random
 import runpy
+import signal
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,14 @@ from .playing import play, short, shown
 from .recording import record
 from .variations import collect, constants, vary_input, vary_text, vary_trace
 
-TRACE_S = 0.5
-PROGRAM_S = 30.0
+TRACE_S = 0.25
+"""Processor time of one trace on the reference; a mutant gets PATIENCE times as much."""
+PATIENCE = 4
+BUDGET_S = 10.0
+"""Processor time of all traces on one program; what comes after that is not compared."""
+PROGRAM_S = 150.0
+RUN_S = 1.0
+"""Processor time of one run of a reference on stdio."""
 
 
 def load(folder: Any, names: Any) -> Any:
@@ -46,7 +54,7 @@ def load(folder: Any, names: Any) -> Any:
     return found
 
 
-def outcomes(folder: Any, job: Any, traces: Any) -> Any:
+def outcomes(folder: Any, job: Any, traces: Any, trace_s: Any) -> Any:
     """For each trace a list of texts, or None where it did not end. Called in a fork."""
     try:
         with silent(), limited(10.0):
@@ -56,11 +64,11 @@ def outcomes(folder: Any, job: Any, traces: Any) -> Any:
     except BaseException:
         return "does not load"
     told: list[Any] = []
-    late = 0
+    late, begun = 0, time.process_time()
     for trace in traces:
         random.seed(0)
         try:
-            with silent(), limited(TRACE_S):
+            with silent(), limited(trace_s):
                 ops, left = play(trace, modules)
                 told.append([short(x) for x in (*ops, *left)])
         except OutOfTime:
@@ -68,7 +76,7 @@ def outcomes(folder: Any, job: Any, traces: Any) -> Any:
             late += 1
         except BaseException as error:
             told.append([f"raised {type(error).__name__}"])
-        if late > 8:
+        if late > 8 or time.process_time() - begun > BUDGET_S:
             break
     return told
 
@@ -99,7 +107,7 @@ def compare_calls(job: Any) -> Any:
         if trace and (key := shown(trace)) not in seen:
             seen.add(key)
             traces.append(trace)
-    twice = [in_fork(lambda: outcomes("reference", job, traces), PROGRAM_S) for _ in range(2)]
+    twice = [in_fork(lambda: outcomes("reference", job, traces, TRACE_S), PROGRAM_S) for _ in range(2)]
     if not all(isinstance(told, list) for told in twice):
         return {"inputs": 0, "mutants": [None] * job["mutants"]}
     good = [n for n, (a, b) in enumerate(zip(*twice, strict=False)) if a is not None and a == b]
@@ -108,7 +116,7 @@ def compare_calls(job: Any) -> Any:
         kept = []  # where the reference says nothing but no, agreeing with it says little
     found: list[Any] = []
     for n in range(job["mutants"]):
-        told = in_fork(partial(outcomes, f"mutant{n}", job, kept), PROGRAM_S)
+        told = in_fork(partial(outcomes, f"mutant{n}", job, kept, PATIENCE * TRACE_S), PROGRAM_S)
         found.append(first_difference(kept, expected, told))
     return {"inputs": len(kept), "mutants": found}
 
@@ -116,8 +124,7 @@ def compare_calls(job: Any) -> Any:
 def first_difference(traces: Any, expected: Any, told: Any) -> Any:
     if not isinstance(told, list):
         return {"call": "import", "reference": "loads", "mutant": told or "did not end"}
-    told = [*told, *([None] * (len(traces) - len(told)))]
-    differ = [n for n, trace in enumerate(traces) if told[n] != expected[n]]
+    differ = [n for n, got in enumerate(told) if got != expected[n]]
     if not differ:
         return None
     # rather one that the reference answers than one that it refuses, rather a short one than a long one
@@ -153,13 +160,13 @@ def compare_programs(job: Any) -> Any:
                 stdin = vary_input(stdin, rng, pool)
         if (stdin, args) not in inputs:
             inputs.append((stdin, args))
-    expected = [run_program("reference", job, one) for one in inputs]
+    expected = [run_program("reference", job, one, RUN_S) for one in inputs]
     kept = [(one, told) for one, told in zip(inputs, expected, strict=True) if told is not None]
     found: list[Any] = []
     for n in range(job["mutants"]):
         found.append(None)
         for one, told in sorted(kept, key=lambda pair: (pair[1][0] != 0, len(pair[0][0]))):
-            got = run_program(f"mutant{n}", job, one)
+            got = run_program(f"mutant{n}", job, one, PATIENCE * RUN_S)
             if not same_run(got, told, job):
                 given = f" with arguments {list(one[1])!r}" if one[1] else ""
                 ended = "does not end" if got is None else f"exit {got[0]}, prints {short(repr(got[1]))}"
@@ -193,12 +200,14 @@ def _same_number(one: str, two: str, tolerance: float) -> bool:
         return False
 
 
-def run_program(folder: Any, job: Any, one: Any) -> Any:
+def run_program(folder: Any, job: Any, one: Any, cpu_s: Any) -> Any:
     """(exit code, what it printed) of one run in a fork, or None if it did not end."""
     stdin, args = one
 
     def act() -> Any:
 
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
         os.chdir(folder)
         sys.path[0] = "."
         sys.argv = [job["main_path"], *args]
@@ -214,7 +223,7 @@ def run_program(folder: Any, job: Any, one: Any) -> Any:
             code = 1
         return [code, raw.getvalue().decode("utf-8", "replace")[:200_000]]
 
-    told = in_fork(act, 3.0)
+    told = in_fork(act, 60.0)
     return tuple(told) if told is not None else None
 
 
