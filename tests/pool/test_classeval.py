@@ -163,3 +163,29 @@ def test_every_problem_is_named(write: Write) -> None:
         f":4 {at}, test: found a suite that makes up its tests in load_tests()",
         ":5, skeleton: found null",
     ]
+
+
+def test_a_suite_that_touches_files_is_one_for_pytest(write: Write, wall: Wall) -> None:
+    solution = (
+        "import os\n\nclass Store:\n    def keep(self, text):\n        open('kept.txt', 'w').write(text)\n"
+    )
+    suite = (
+        "import unittest, os\n\nclass StoreTest(unittest.TestCase):\n    def tearDown(self):\n        os.remove('kept.txt')\n"
+        "    def test_keep(self):\n        Store().keep('abc')\n        self.assertEqual(open('kept.txt').read(), 'abc')\n"
+    )
+    row = {
+        "task_id": "ClassEval_9",
+        "class_name": "Store",
+        "skeleton": "class Store:\n    def keep(self, text):\n        pass\n",
+        "solution_code": solution,
+        "test": suite,
+        "import_statement": ["import os"],
+    }
+    task = load(write("rows.jsonl", json.dumps(row)))["ClassEval_9"]
+    assert task.grading == "pytest" and [t.id for t in task.hidden] == [
+        "test_solution.py::StoreTest::test_keep"
+    ]
+    assert task.suite["test_solution.py"].decode().startswith("import os\n")
+    referee = Referee(wall)
+    assert referee.grade(task, task.reference).reward == 1.0
+    assert referee.grade(task, task.start).reward == 0.0

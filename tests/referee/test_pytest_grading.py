@@ -290,7 +290,7 @@ def test_a_src_folder_and_settings_of_the_task(wall: Wall) -> None:
 def test_a_suite_of_thousands(wall: Wall) -> None:
     if wall.name == "process":
         pytest.skip("one wall will do: it is about what goes over the control socket")
-    count = 3000
+    count = 1500
     task = suite_task(
         "def f(x): return x\n",
         f"import pytest\nfrom solution import f\n@pytest.mark.parametrize('x', range({count}))\ndef test_f(x): assert f(x) == x\n",

@@ -67,7 +67,7 @@ class _Key:
     interpreter: Interpreter
     hash_seed: int
     preload: tuple[str, ...]
-    kit: tuple[tuple[str, str], ...] = ()
+    kit: Kit
 
 
 class NamespaceWall:
@@ -88,8 +88,7 @@ class NamespaceWall:
             found = Interpreter(
                 os.path.realpath(found.path)
             )  # a virtual environment has nothing that cells need
-        kit = kit or Kit()
-        self._key = _Key(found, hash_seed, (*preload, *kit.preload), kit.packages)
+        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit())
         self._siblings: dict[Kit, NamespaceWall] = {}
         self._held: list[_Server] = []
         self._cells: weakref.WeakSet[KeeperCell | Solo] = weakref.WeakSet()
@@ -179,10 +178,8 @@ class NamespaceWall:
         """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""
         with self._lock:
             if kit not in self._siblings:
-                made = NamespaceWall(preload=self._key.preload, kit=kit)
-                made._key = replace(
-                    self._key, preload=(*self._key.preload, *kit.preload), kit=(*self._key.kit, *kit.packages)
-                )
+                made = NamespaceWall()
+                made._key = replace(self._key, kit=kit)
                 self._siblings[kit] = made
             return self._siblings[kit]
 
@@ -360,9 +357,9 @@ class _Server:
             "uid": os.geteuid(),
             "gid": os.getegid(),
             "folders": inside_folders(),
-            "preload": [*PRELOAD, *key.preload],
+            "preload": [*PRELOAD, *key.preload, *key.kit.preload],
             "must": key.preload,
-            "kit": dict(key.kit),
+            "kit": dict(key.kit.packages),
             "packages": key.interpreter.site,
             "hidden": [str(ROOT)],
         }

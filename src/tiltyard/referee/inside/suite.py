@@ -10,6 +10,7 @@ of pytest and those that the task names, and no failure is ever formatted: a ``r
 # ruff: noqa: PTH100
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -109,6 +110,10 @@ def provide(packages: dict[str, str]) -> None:
         # in a cell the folders of inside modules are one package; outside, where this file is read too, they are not
         importlib.import_module(f"{__package__}.kit").install(packages)
     import pytest  # noqa: F401
+
+    if not _ready:
+        with contextlib.suppress(Exception):  # as in ``warm_up``; it loads all that pytest itself consists of
+            _prepare()
 
 
 def run(session: Session, listener: Listener) -> None:

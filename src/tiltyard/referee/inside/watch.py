@@ -119,7 +119,9 @@ def facts() -> Facts:
 def _look() -> Facts:
     out: Facts = {}
     for name, only in _WATCHED.items():
-        names = vars(sys.modules[name]) if name in sys.modules else {}
+        if name not in sys.modules:
+            continue
+        names = vars(sys.modules[name])
         for key in only or tuple(names):
             value = names.get(key)
             if key == "_":
