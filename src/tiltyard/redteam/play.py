@@ -28,6 +28,7 @@ from tiltyard.redteam.case import Case, Tokens
 from tiltyard.redteam.report import CaseResult, ControlResult
 from tiltyard.redteam.subject import Arena, Played, Subject, loosened, submission, tight_limits, tightened
 from tiltyard.referee import Referee
+from tiltyard.referee.prepare import prepared
 from tiltyard.task import Files, Task
 
 REAL_WALLS = frozenset({"namespace", "container"})
@@ -169,6 +170,9 @@ class Bench:
         try:
             task = self._task(batch.task, wall)
             hard, easy = tightened(task), loosened(task)
+            for each in (hard, easy):
+                # here and not in two threads at once: in Python 3.11 parsing in one can fail because of the other
+                prepared(each)
             subject = self.setup.make(wall) if self.setup.make is not None else Arena(wall)
             for number, play in enumerate(plays):
                 beside = _Beside(self, subject, easy, batch, number, play.case.name)
