@@ -14,6 +14,7 @@ from tiltyard.check.adequacy import AdequacyReport, TaskAdequacy, adequacy
 from tiltyard.check.adequacy.differential import compare
 from tiltyard.check.adequacy.measure import all_mutations, hurried, mutated, pick
 from tiltyard.check.adequacy.unmentioned import unmentioned
+from tiltyard.check.probes import probes
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import load, to_folder
 from tiltyard.task import Files, Limits, Task, Test
@@ -291,3 +292,19 @@ def test_a_report_of_nothing_that_could_be_measured_is_bad_news() -> None:
     empty = AdequacyReport("p", "process", 0, 0.9, (TaskAdequacy("t", "d", problem="why"),), 1)
     assert not empty.ok and empty.score is None and empty.weak == ()
     assert empty.as_json()["tasks"]["t"]["problem"] == "why"
+
+
+def test_suites_of_pytest_files_are_measured_and_probed() -> None:
+    one = Task(
+        "pt", "Write f(x).", Files({"pkg/__init__.py": "", "pkg/core.py": "def f(x):\n    raise NotImplementedError\n"}), (),
+        Files({"pkg/core.py": "def f(x):\n    # one more\n    y = x + 1\n    return y if y > 0 else 0\n"}), grading="pytest",
+        suite=Files({"tests/test_core.py": "from pkg.core import f\ndef test_a():\n    assert f(1) == 2\n"}),
+    )  # fmt: skip
+    found = measured(one, mutants=4)
+    assert len(found.of("killed")) + len(found.of("survived")) == len(found.mutants) == 4
+    assert found.of("killed") and all(m.inputs == 0 and m.diff for m in found.of("survived"))
+    assert {p.name for p in probes(one)} >= {
+        "without its comments",
+        "with its locals renamed",
+        "noisy on stdout",
+    }
