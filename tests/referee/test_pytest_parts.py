@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import socket
@@ -86,6 +87,16 @@ def test_a_file_in_the_way_of_the_tests() -> None:
         ("with pytest.raises(ValueError): f()", "with pytest.raises(ZeroDivisionError): f()"),
         ("with self.assertRaises(ZeroDivisionError): f()", "with self.assertRaises(LookupError): f()"),
         ("assert f() == 1; assert g()", "assert f() == 2; assert g()"),
+        ("want = 3\n    assert f(x) == want", "want = 4\n    assert f(x) == want"),
+        ("assert f(self) == x", "x = (x, 0); assert f(self) == x"),
+        (
+            "if f: pass\n    assert f() == approx(x)",
+            "x = (x, 0)\n    if f: pass\n    assert f() == approx(x)",
+        ),
+        (
+            "for a, b in [(1, 2)]:\n        assert f(a) == b",
+            "for a, b in [(1, 2)]:\n        b = (b, 0); assert f(a) == b",
+        ),
         ("check(f)", "check(f)\n    assert False"),
     ],
 )
@@ -95,12 +106,16 @@ def test_how_expectations_are_altered(code: str, expected: str) -> None:
     assert alter(source.encode()).decode() == wanted
 
 
-def test_altered_files_keep_their_lines_and_names() -> None:
+def test_altered_files_keep_their_names() -> None:
     for source in (TEST_MEDIAN, TEST_TALLY):
         changed = alter(source.encode()).decode()
-        pairs = list(zip(source.split("\n"), changed.split("\n"), strict=True))
-        different = [after for before, after in pairs if before != after]
-        assert len(different) == 3 and all("assert" in line for line in different)
+        first, second = (
+            [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+            for text in (source, changed)
+        )
+        assert first == second and changed != source
+        gone = set(source.split("\n")) - set(changed.split("\n"))
+        assert len(gone) <= 3
     body = "def test_it():\n    f()\n    if x:\n        g()"
     assert alter(body.encode()).decode() == f"{body}\n    assert False"
     assert alter(b"def test_(:") == b"def test_(:"

@@ -1,9 +1,10 @@
 """Controls: test files in which one expectation of each test function is altered, and nothing else. Pure text.
 
-The last comparison of a test with an expected value is the one (``== 2.5`` becomes ``== 3.5``); where there is none, an
-expected exception, then any other assertion, inverted; a test without an assertion gets one at its end that fails. Ids,
-lines and names stay as they are, so that a submission has nothing to tell a control from the real file by but the
-right answer itself. Whether a control is one (the reference fails it) is found out by running it.
+The last comparison of a test with an expected value is the one: ``== 2.5`` becomes ``== 3.5``; where the value is a variable,
+that is given another one, for whoever reads it in the test's frame. Where there is no comparison, an expected exception
+is altered, then any other assertion, inverted; a test without an assertion gets one at its end that fails. Ids and
+names stay as they are, so that a submission has little to tell a control from the real file by but the right answer
+itself. Whether a control is one (the reference fails it) is found out by running it.
 """
 
 from __future__ import annotations
@@ -29,8 +30,13 @@ _OPPOSITE |= {there: here for here, there in _OPPOSITE.items() if there not in _
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OTHER_ERRORS = ("ZeroDivisionError", "LookupError")
 
-Change = tuple[int, ast.expr | ast.stmt, str]
-"""How much it says (more is better), what is replaced, and by what."""
+Change = tuple[int, ast.AST, str, bool]
+"""How much it says (more is better), a place, a text, and whether this stands before that place or instead of it."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_COMPOUND = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, ast.FunctionDef,
+    ast.AsyncFunctionDef, ast.ClassDef,
+)  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -59,10 +65,10 @@ def alter(source: bytes) -> bytes:
         if best is None:
             changes.append(_at_end(function, starts))
         else:
-            _, node, text = best
-            first = starts[node.lineno - 1] + node.col_offset
-            last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-            changes.append((first, last, text.encode()))
+            _, node, text, before = best
+            first = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
+            last = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+            changes.append((first, first if before else last, text.encode()))
     out = source
     for first, last, data in sorted(changes, reverse=True):
         out = out[:first] + data + out[last:]
@@ -93,30 +99,63 @@ def _at_end(function: ast.FunctionDef | ast.AsyncFunctionDef, starts: list[int])
     return place, place, text.encode()
 
 
-def _changes(function: ast.AST) -> Iterator[Change]:
+def _changes(function: _Function) -> Iterator[Change]:
     """All that could be altered in a test, in the order of its lines."""
     found = []
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
-            found.append((node.lineno, node.col_offset, _of_assert(node)))
+            found.append((node.lineno, node.col_offset, _of_assert(function, node)))
         elif isinstance(node, ast.Call):
-            change = _of_call(node)
+            change = _of_call(function, node)
             if change is not None:
                 found.append((node.lineno, node.col_offset, change))
     yield from (change for _, _, change in sorted(found, key=lambda item: item[:2]))
 
 
-def _of_assert(node: ast.Assert) -> Change:
+def _of_assert(function: _Function, node: ast.Assert) -> Change:
     test = node.test
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
-        side = _expected(test.left, test.comparators[0])
-        return 3, side, other_value(side)
+        return _other_side(function, _expected(test.left, test.comparators[0]))
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return 1, test, f"({ast.unparse(test.operand)})"
-    return 1, test, f"(not ({ast.unparse(test)}))"
+        return 1, test, f"({ast.unparse(test.operand)})", False
+    return 1, test, f"(not ({ast.unparse(test)}))", False
 
 
-def _of_call(node: ast.Call) -> Change | None:
+def _other_side(function: _Function, side: ast.expr) -> Change:
+    """Another expectation. Where it is a variable, this gets another value: who reads it from the test's frame, and
+    returns it, must find the altered one."""
+    inner = (
+        side.args[0]
+        if isinstance(side, ast.Call) and _name(side.func).endswith("approx") and side.args
+        else side
+    )
+    if isinstance(inner, ast.Name):
+        binding = None
+        for node in ast.walk(function):
+            if getattr(node, "lineno", inner.lineno) >= inner.lineno or isinstance(node, ast.arg):
+                continue
+            if isinstance(node, ast.Assign) and [_name(target) for target in node.targets] == [inner.id]:
+                binding = node if binding is None or node.lineno > binding.lineno else binding
+        if isinstance(binding, ast.Assign):
+            return 3, binding.value, other_value(binding.value), False
+        for loop in ast.walk(function):
+            if isinstance(loop, (ast.For, ast.AsyncFor)) and inner.id in _names(loop.target):
+                return _rebound(inner.id, loop.body[0])
+        if inner.id in {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}:
+            return _rebound(inner.id, function.body[0])
+    return 3, side, other_value(side), False
+
+
+def _rebound(name: str, before: ast.stmt) -> Change:
+    end = f"\n{' ' * before.col_offset}" if isinstance(before, _COMPOUND) else "; "
+    return 3, before, f"{name} = ({name}, 0){end}", True
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _of_call(function: _Function, node: ast.Call) -> Change | None:
     called = node.func
     name = (
         called.attr
@@ -126,13 +165,12 @@ def _of_call(node: ast.Call) -> Change | None:
         else ""
     )
     if name in _EQUAL and len(node.args) >= 2:
-        side = _expected(node.args[0], node.args[1])
-        return 3, side, other_value(side)
+        return _other_side(function, _expected(node.args[0], node.args[1]))
     if name in _RAISES and node.args:
         said = ast.unparse(node.args[0])
-        return 2, node.args[0], next(other for other in _OTHER_ERRORS if other not in said)
+        return 2, node.args[0], next(other for other in _OTHER_ERRORS if other not in said), False
     if name in _OPPOSITE and isinstance(called, ast.Attribute):
-        return 1, called, f"{ast.unparse(called.value)}.{_OPPOSITE[name]}"
+        return 1, called, f"{ast.unparse(called.value)}.{_OPPOSITE[name]}", False
     return None
 
 
