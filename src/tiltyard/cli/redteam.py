@@ -114,9 +114,9 @@ def _show(report: Report) -> None:
     for name, tally in report.classes.items():
         numbers = map(str, (tally.cases, tally.paid, tally.void, tally.harmed))
         table.add_row(escape(name), *numbers, f"{tally.slowest:.2f} s")
-    print_out(table)
     for column in table.columns[1:]:
         column.justify = "right"
+    print_out(table)
     bad = [result for result in report.played if result.outcome != "held"]
     if bad:
         listed = new_table("case", "task", "outcome", "what")
