@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
-from tiltyard.referee.pytest_files import layout
+from tiltyard.referee.pytest_files import layout, once_a_task
 from tiltyard.task import Files, Task
 
 _EQUAL = frozenset(
@@ -39,7 +38,7 @@ _COMPOUND = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
+@once_a_task
 def altered(task: Task) -> Files:
     """The altered files of a task's suite, by path."""
     plan = layout(task)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import configparser
 import contextlib
+import functools
+import threading
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from tiltyard.task import Files, Task
 
@@ -26,7 +28,30 @@ _DROPPED_FOLDERS = frozenset({"__pycache__", ".git", ".hg", ".svn", ".tox", ".no
 _DROPPED_ENDS = (".pyc", ".pyo", ".pth", ".egg-link")
 _METADATA_ENDS = (".egg-info", ".dist-info")
 _NATIVE_ENDS = (".so", ".pyd", ".dylib", ".dll")
+REMEMBERED = 256
+_T = TypeVar("_T")
 _TEST_FOLDERS = frozenset({"test", "tests"})
+
+
+def once_a_task(work: Callable[[Task], _T]) -> Callable[[Task], _T]:
+    """Remembers what was worked out for the latest tasks, by their digests: to hash a whole task costs milliseconds."""
+    known: OrderedDict[str, _T] = OrderedDict()
+    lock = threading.Lock()
+
+    @functools.wraps(work)
+    def remembered(task: Task) -> _T:
+        with lock:
+            if task.digest in known:
+                known.move_to_end(task.digest)
+                return known[task.digest]
+        made = work(task)
+        with lock:
+            known[task.digest] = made
+            while len(known) > REMEMBERED:
+                known.popitem(last=False)
+        return made
+
+    return remembered
 
 
 @dataclass(frozen=True)
@@ -42,7 +67,7 @@ class Layout:
     ids: tuple[str, ...]
 
 
-@lru_cache(maxsize=256)
+@once_a_task
 def layout(task: Task) -> Layout:
     """How the files of a task are meant."""
     trusted = {**task.start, **task.suite}
@@ -71,7 +96,7 @@ def is_test_side(task: Task, path: str) -> bool:
     return is_test_name(path) and path not in task.reference
 
 
-@lru_cache(maxsize=256)
+@once_a_task
 def _folders(task: Task) -> tuple[str, ...]:
     """Folders that hold tests and nothing of the package."""
     changed = [path for path, data in task.reference.items() if task.start.get(path) != data]
