@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.referee.test_codec import hashable, json_values, scalars, values
@@ -648,12 +648,26 @@ def test_any_question_is_answered_or_refused(op: str, target: Any, rest: list[An
     assert not any("the expected value" in answer for answer in answers)
 
 
-@FUZZ
-@given(st.lists(st.tuples(numbers, st.lists(json_values, max_size=2)).map(list) | json_values, max_size=4), st.lists(numbers, max_size=3) | json_values)  # fmt: skip
+written_back = st.lists(
+    st.tuples(
+        st.sampled_from([2, 2, 4, 4, 5, 7]), st.lists(st.lists(items, max_size=3) | json_values, max_size=3)
+    ).map(list)
+    | json_values,
+    max_size=3,
+)
+
+
+@settings(FUZZ, max_examples=300)
+@given(written_back, st.lists(numbers, max_size=3) | json_values)
+@example([[4, [[["l", 5, []]], [1]]]], [])
+@example([[4, [["k"], [["r", 4]]]], [2, [[["r", 2], ["r", 4]]]]], [])
+@example([[2, [[["l", 5, [["r", 5]]]]]], [5, [[1]]]], [5])
+@example([[2, 5]], [2, 2])
 def test_any_write_back_is_taken_or_a_failed_test(written: Any, forgotten: Any) -> None:
     def act(found: dict[str, Any]) -> Any:
-        xs: list[Any] = [1, {"k": [2]}]
+        xs: list[Any] = [1, {"k": 2}]
         found["twice"](xs)
+        found["twice"]({"again": xs})
         return xs
 
     try:
