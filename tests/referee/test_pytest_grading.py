@@ -299,3 +299,51 @@ def test_a_suite_of_thousands(wall: Wall) -> None:
     )
     verdict = Referee(wall).grade(task, task.reference)
     assert (verdict.reward, verdict.total) == (1.0, count)
+
+
+def test_modules_of_a_package_are_patched_from_outside(wall: Wall) -> None:
+    task = Task(
+        id="parts",
+        prompt="p",
+        start=Files({"pkg/__init__.py": "", "pkg/a.py": ""}),
+        reference=Files(
+            {
+                "pkg/__init__.py": "from pkg.a import two\n",
+                "pkg/a.py": "def one(): return 1\ndef two(): return one() + 1\n",
+            }
+        ),
+        suite=Files(
+            {
+                "tests/test_a.py": """
+from unittest import mock
+import pytest
+from pkg import a, two
+
+def test_of_a_module(): assert a.two() == two() == 2
+
+def test_by_name(monkeypatch):
+    monkeypatch.setattr("pkg.a.one", lambda: 7)
+    assert two() == 8
+
+def test_by_mock():
+    with mock.patch.object(a, "one", return_value=4) as one, mock.patch("pkg.a.two", two):
+        assert two() == 5
+    one.assert_called_once_with()
+
+def test_removed(monkeypatch):
+    monkeypatch.delattr(a, "one")
+    with pytest.raises(NameError):
+        two()
+
+def test_all_is_back(): assert two() == 2
+"""
+            }
+        ),
+        grading="pytest",
+        way="remote",
+        hidden=(),
+        limits=tally_task().limits,
+    )
+    referee = Referee(wall)
+    verdict = referee.grade(task, task.reference)
+    assert {o.id: o.reason for o in verdict.outcomes if not o.passed} == {} and verdict.total == 5

@@ -55,8 +55,8 @@ class ValidationReport:
 
     @property
     def ways(self) -> Mapping[str, int]:
-        """How many pytest tasks go which way."""
-        return dict(sorted(Counter(task.way for task in self.tasks if task.way).items()))
+        """How many of the fit pytest tasks go which way."""
+        return dict(sorted(Counter(t.way for t in self.tasks if t.way and t.outcome == "fit").items()))
 
     @property
     def ok(self) -> bool:

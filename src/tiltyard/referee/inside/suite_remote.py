@@ -11,6 +11,7 @@ the solution's side escapes (its process ended, it broke the protocol), the sess
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -32,6 +33,27 @@ from .suite_local import reason_of
 from .testrun import GONE, Finder
 
 _REMOTE = (ProxyMeta, Proxy, RemoteModule)
+
+
+class Package(RemoteModule):
+    """A remote module whose submodules are remote modules too when they are taken from it as attributes."""
+
+    _names: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        full = f"{self.__name__}.{name}"
+        if full in type(self)._names and isinstance(value, Proxy) and type(value).__name__ == "module":
+            return importlib.import_module(full)
+        return value
+
+
+class Packages(Finder):
+    """``import`` of a module of the package gives a remote one."""
+
+    def create_module(self, spec: Any) -> Any:
+        made = type("RemotePackage", (Package,), {"_names": frozenset(self._names)})
+        return made(spec.name, self._peer)
 
 
 class Homes:
@@ -156,7 +178,7 @@ def main(fds: list[int]) -> None:
         home=Homes(f"{os.getcwd()}/"),
         liberties=Liberties(frozenset.intersection(*mine.values()) if mine else None),
     )
-    sys.meta_path.insert(0, Finder(modules, peer))
+    sys.meta_path.insert(0, Packages(modules, peer))
     sys.argv = ["pytest"]
     with contextlib.suppress(ImportError):  # another pytest than this one is made for
         _undo_on_remotes()
