@@ -100,7 +100,8 @@ def _show(report: AdequacyReport) -> None:
 def _show_mutant(one: TaskAdequacy, mutant: Mutant) -> None:
     from rich.text import Text
 
-    text = Text(f"{one.task}: survived: {mutant.title}\n", style="bold")
+    text = Text()
+    text.append(f"{one.task}: survived: {mutant.title}\n", style="bold")
     for line in mutant.diff.splitlines()[2:]:
         text.append(line + "\n", style=_COLOURS.get(line[:1], "") if sys.stdout.isatty() else "")
     if mutant.witness is not None:
