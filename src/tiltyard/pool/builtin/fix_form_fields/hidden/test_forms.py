@@ -110,3 +110,8 @@ def test_plain_field_gives_its_text():
 def test_longest_address_if_nothing_else_is_said():
     assert Email().clean("a" * 45 + "@b.cd") == "a" * 45 + "@b.cd"
     assert str(raises(Mistake, Email().clean, "a" * 46 + "@b.cd")) == "is too long"
+
+
+def test_longest_text_if_nothing_else_is_said():
+    assert Text().clean("a" * 100) == "a" * 100
+    assert str(raises(Mistake, Text().clean, "a" * 101)) == "is too long"
