@@ -347,3 +347,23 @@ def test_all_is_back(): assert two() == 2
     referee = Referee(wall)
     verdict = referee.grade(task, task.reference)
     assert {o.id: o.reason for o in verdict.outcomes if not o.passed} == {} and verdict.total == 5
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_long_lists_that_differ_take_no_time(way: str, wall: Wall) -> None:
+    task = suite_task(
+        "def f(n): return [i % 7 for i in range(n)]\n",
+        """
+        import unittest
+        from solution import f
+        class TestF(unittest.TestCase):
+            def test_f(self):
+                self.assertEqual(f(20_000), [i % 7 for i in range(20_000)])
+        """,
+        way=way,
+        hidden=(Test("test_solution.py::TestF::test_f"),),
+    )
+    verdict = Referee(wall).grade(
+        task, Files({"solution.py": "def f(n): return [i % 5 for i in range(n)]\n"})
+    )
+    assert (verdict.reward, verdict.outcomes[0].reason) == (0.0, "assertion failed")

@@ -14,6 +14,8 @@ import contextlib
 import importlib
 import os
 import sys
+import types
+import unittest.case
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -124,6 +126,9 @@ def run(session: Session, listener: Listener) -> None:
         path = os.path.abspath(root)
         if path not in sys.path:
             sys.path.insert(0, path)
+    if not session.options:
+        # a message that nobody reads is not worth a diff, which takes minutes for two long lists
+        unittest.case.difflib = types.SimpleNamespace(ndiff=lambda a, b: ())  # type: ignore[attr-defined]
     args = [*_OPTIONS, f"--basetemp={os.environ.get('TMPDIR', '/tmp')}/pytest"]
     args += [word for name in session.plugins for word in ("-p", name)]
     args += session.options
