@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tiltyard import redteam as room
+from tiltyard.errors import UsageError
+
 ROW = {
     "id": "double",
     "prompt": "Write double(x).",
@@ -59,18 +62,20 @@ def test_what_gets_through_is_status_1_and_stands_in_the_table(pool: str) -> Non
         assert "skipped 1x, needs Python 3.12: monitoring_reads_the_tests@double" in ran.stderr
 
 
-WRONG = {
-    "a wall that is none": ["--wall", "paper"],
-    "no case of that name": ["--case", "x"],
-    "a corpus that is none": ["--corpus", "/"],
-    "an empty command": ["--grader", " "],
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_usage_that_can_not_work_is_status_2_and_one_message(pool: str, name: str) -> None:
-    ran = redteam(pool, *WRONG[name])
+def test_a_usage_that_can_not_work_is_status_2_and_one_message(pool: str) -> None:
+    ran = redteam(pool, "--corpus", str(Path(pool).parent))
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
-    assert "error: " in ran.stderr
+    assert "error: " in ran.stderr and "has no folder 'cases'" in ran.stderr
     assert ran.stdout == ""
+
+
+def test_other_usages_that_can_not_work_say_so(pool: str) -> None:
+    with pytest.raises(UsageError, match="found wall 'paper'"):
+        room.redteam(pool, wall="paper")
+    with pytest.raises(UsageError, match="no case matches"):
+        room.redteam(pool, cases=["x"])
+    with pytest.raises(UsageError, match="expected a command"):
+        room.redteam(pool, grader=" ")
+    with pytest.raises(UsageError, match="0 workers"):
+        room.redteam(pool, workers=0)

@@ -109,14 +109,14 @@ def test_every_task_of_the_bundled_pool_has_exploits_that_read_its_names() -> No
 
 
 def test_exploits_on_functions_and_classes_earn_nothing(wall) -> None:
-    # every third case on the weaker wall: the examiner is the same
-    chosen = names_of(CALLS)[:: 1 if wall.name == "namespace" else 6]
+    # fewer on the weaker wall: the examiner is the same
+    chosen = names_of(CALLS)[:: 2 if wall.name == "namespace" else 8]
     report = redteam([CALLS], wall=wall.name, cases=chosen)
     assert [r for r in report.played if r.reward or r.void] == []
     assert report.failed_controls == ()
     if wall.name == "namespace":
         assert report.ok, [r for r in report.results if r.harm]
-        assert len(report.played) > 90
+        assert len(report.played) > 45
 
 
 def test_exploits_on_programs_and_suites_earn_nothing() -> None:
@@ -126,11 +126,12 @@ def test_exploits_on_programs_and_suites_earn_nothing() -> None:
     assert len(report.played) > 50
 
 
-def test_exploits_that_wait_for_a_limit_end(wall) -> None:
+def test_exploits_that_wait_for_a_limit_end() -> None:
     cases = ["sleeps_in_the_call@*", "takes_memory@*", "clocks_stand_still@*", "hangs_at_import@*"]
-    report = redteam([CALLS, SUITE], wall=wall.name, cases=cases)
+    report = redteam([CALLS, SUITE], cases=cases)
     assert len(report.played) == 4
-    assert [r for r in report.played if r.outcome != "held"] == []
+    assert [r for r in report.played if r.reward or r.void] == []
+    assert report.failed_controls == ()
 
 
 def test_exploits_that_have_nothing_to_do_with_a_task_are_played_on_a_few() -> None:
