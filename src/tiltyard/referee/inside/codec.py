@@ -74,6 +74,9 @@ BUILTINS.update(
         )
     }
 )  # fmt: skip
+BUILTINS.update(
+    {cls.__name__: cls for cls in (type(None), type(...), type(NotImplemented))}
+)  # no names of builtins
 BUILTIN_NAMES: dict[int, str] = {
     id(value): name for name, value in BUILTINS.items() if name not in ("IOError", "EnvironmentError")
 }
