@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tiltyard.check.rename import rename_locals, without_comments
+from tiltyard.parsing import parse_source
 from tiltyard.task import Files, Task
 
 _READS_OUTPUT = re.compile(r"redirect_std|capsys|capfd|sys\.stdout|sys\.stderr|StringIO|\bcaplog\b")
@@ -67,12 +68,12 @@ def _changed(data: bytes, change: Callable[[str], str]) -> bytes:
 
 def reformatted(source: str) -> str:
     """As Python's own ``ast.unparse`` writes it."""
-    return ast.unparse(ast.parse(source)) + "\n"
+    return ast.unparse(parse_source(source)) + "\n"
 
 
 def noisy(source: str, stream: str) -> str:
     """Prints when it is imported, and for the first thousand times that one of its functions is called."""
-    tree = ast.parse(source)
+    tree = parse_source(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             at = _after_docstring(node.body)
@@ -92,7 +93,7 @@ def noisy(source: str, stream: str) -> str:
 
 def slow(source: str) -> str:
     """Every call from outside takes twice as long: when it is over, it sleeps for as long as it took."""
-    tree = ast.parse(source)
+    tree = parse_source(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and not _yields(node.body):
             at = _after_docstring(node.body)
@@ -120,7 +121,7 @@ def slow(source: str) -> str:
 
 def slow_program(source: str) -> str:
     """The whole program takes twice as long: at its end it sleeps for as long as it ran."""
-    tree = ast.parse(source)
+    tree = parse_source(source)
     head = """
         import atexit as _slow_atexit
         from time import perf_counter as _slow_clock, sleep as _slow_sleep
@@ -135,7 +136,7 @@ def slow_program(source: str) -> str:
 def _statements(text: str) -> list[ast.stmt]:
     lines = text.strip("\n").rstrip().splitlines()
     margin = len(lines[0]) - len(lines[0].lstrip())
-    return ast.parse("\n".join(line[margin:] for line in lines)).body
+    return parse_source("\n".join(line[margin:] for line in lines)).body
 
 
 def _after_docstring(body: Sequence[ast.stmt]) -> int:

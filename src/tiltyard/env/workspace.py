@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tiltyard.parsing import parse_source
 from tiltyard.task import Files, Task, Test
 
 TEST_FILE = "test_visible.py"
@@ -111,7 +112,7 @@ test_blocks.__test__ = False  # type: ignore[attr-defined]
 
 def _shared_source(code: str) -> str | None:
     """The test file that the code is made of, without the call of one of its functions; None if it is no such code."""
-    body = ast.parse(code).body
+    body = parse_source(code).body
     if len(body) < 2:
         return None
     last = body[-1]

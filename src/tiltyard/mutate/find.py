@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tiltyard.errors import UsageError
 from tiltyard.mutate.model import DEFAULT, OPERATORS, Mutation, apply
+from tiltyard.parsing import parse_source
 
 if TYPE_CHECKING:
     from tiltyard.mutate.operators import Change
@@ -49,7 +50,7 @@ def _program(source: str) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            tree = ast.parse(source)
+            tree = parse_source(source)
             compile(tree, "<mutant>", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None

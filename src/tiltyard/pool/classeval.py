@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from tiltyard.errors import Problem
+from tiltyard.parsing import parse_source
 from tiltyard.pool.model import make_task, parse
 from tiltyard.pool.sources import NOT_WRITTEN, defined, names_in, third_party, tree_of
 from tiltyard.pool.suites import (
@@ -160,5 +161,5 @@ def _start(row: ClassEvalRow) -> str:
     tree = tree_of(row.solution_code) or ast.Module([], [])
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = ast.parse(NOT_WRITTEN).body
+            node.body = parse_source(NOT_WRITTEN).body
     return ast.unparse(tree) + "\n"

@@ -29,6 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tiltyard.errors import Problem, TaskError
+from tiltyard.parsing import parse_source
 from tiltyard.pool.collection import near
 from tiltyard.pool.rows import short
 from tiltyard.task import MAIN, Files, Limits, Metadata, Task, Test
@@ -247,7 +248,7 @@ def tests_of(
 def public_names(source: bytes | str) -> tuple[str, ...]:
     """The names of the public functions and classes at the top level of a module, in order. Raises SyntaxError."""
     try:
-        body = ast.parse(source).body
+        body = parse_source(source).body
     except ValueError as error:  # A NUL byte; Python from 3.12 on says SyntaxError.
         raise SyntaxError(str(error)) from None
     except (RecursionError, MemoryError):  # what the parser says of code that is nested too deep

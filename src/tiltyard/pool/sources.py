@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tiltyard.parsing import parse_expression, parse_source
+
 NOT_WRITTEN = "raise NotImplementedError"
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARROWS = re.compile(r"\s*(?:➞|==>|=>|->|==|=|should return|returns?)\s*")
@@ -25,7 +27,7 @@ _IMPORTS = re.compile(r"\b(?:import|from)\s+(\w+)")
 def tree_of(source: str) -> ast.Module | None:
     """The syntax tree, or None if the source is no Python."""
     try:
-        return ast.parse(source)
+        return parse_source(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -179,7 +181,7 @@ def _arrows(docstring: str, entry: str) -> Iterator[tuple[str, str]]:
 
 def _expression(source: str, entry: str) -> ast.expr | None:
     try:
-        body = ast.parse(source, mode="eval").body
+        body = parse_expression(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if not isinstance(body, (ast.Call, ast.Subscript, ast.BinOp)):
@@ -251,7 +253,7 @@ class _CopyArguments(ast.NodeTransformer):
         if not isinstance(node.value, ast.Name) or not isinstance(node.ctx, ast.Load):
             return node
         self.done = True
-        copied = ast.parse(f"__import__('copy').deepcopy({node.value.id})", mode="eval").body
+        copied = parse_expression(f"__import__('copy').deepcopy({node.value.id})").body
         return ast.Starred(copied, ast.Load())
 
 

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from tiltyard.errors import Problem
+from tiltyard.parsing import parse_source
 from tiltyard.pool.collection import near
 from tiltyard.pool.model import TestRow
 
@@ -24,7 +25,7 @@ def split_python(
 ) -> list[TestRow]:
     """The tests of one Python file, ids ``stem::name`` or ``stem::1``; ``prefix`` is code put before each."""
     try:
-        tree = ast.parse(source)
+        tree = parse_source(source)
     except (SyntaxError, ValueError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         message = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.errors import UsageError
+from tiltyard.parsing import parse_source
 from tiltyard.task import MAIN, Files, Limits, Task, Test
 
 LIMITS = Limits(test_s=5.0, load_s=5.0, run_s=5.0, grade_s=30.0)
@@ -188,7 +189,7 @@ def _literals(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        body = ast.parse(_text(path)).body
+        body = parse_source(_text(path)).body
     except SyntaxError as error:
         raise UsageError(f"{path}: found no Python ({error})") from None
     found: dict[str, Any] = {}
@@ -231,7 +232,7 @@ def _programs(path: Path) -> tuple[Test, ...]:
 
 def _public(source: str, path: Path) -> tuple[str, ...]:
     try:
-        body = ast.parse(source).body
+        body = parse_source(source).body
     except SyntaxError as error:
         raise UsageError(f"{path}: found no Python ({error})") from None
     names = (

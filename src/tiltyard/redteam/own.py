@@ -18,6 +18,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from tiltyard.parsing import parse_source
 from tiltyard.redteam.case import Case
 from tiltyard.redteam.subject import CAP
 from tiltyard.task import Files, Task
@@ -120,7 +121,7 @@ def _names(task: Task, path: str) -> tuple[str, ...]:
     """The names that tests may use of a file: those that the reference defines at its top, and the entry names."""
     names: list[str] = list(task.entry) if path == task.main else []
     try:
-        body = ast.parse(task.reference.get(path, b"")).body
+        body = parse_source(task.reference.get(path, b"")).body
     except (SyntaxError, ValueError):
         return tuple(names)
     for node in body:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tiltyard.parsing import parse_source
 from tiltyard.referee.prepare import MAX_SOURCE, item
 from tiltyard.task import Task, Test
 
@@ -110,8 +111,8 @@ def _made(task: Task) -> Control | None:
 def changed(code: str, prelude: str, mark: str) -> str | None:
     """The test up to its first assertion that always runs and can be given another expectation, with that; or None."""
     try:
-        tree = ast.parse(code)
-        helpers = ast.parse(prelude)
+        tree = parse_source(code)
+        helpers = parse_source(prelude)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     tree = copy.deepcopy(tree)

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from tiltyard.parsing import alone
 from tiltyard.referee.inside.plain import is_plain
 from tiltyard.task import Task
 
@@ -58,4 +59,4 @@ def item(source: str, name: str, modules: frozenset[str]) -> list[Any]:
     if len(source) > MAX_SOURCE:
         return [source, "", False]
     code = compile(source, name, "exec", dont_inherit=True)
-    return [source, marshal.dumps(code).hex(), is_plain(source, modules)]
+    return [source, marshal.dumps(code).hex(), alone(is_plain, source, modules)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from tiltyard.parsing import parse_source
 from tiltyard.referee.pytest_files import layout, once_a_task
 from tiltyard.task import Files, Task
 
@@ -48,7 +49,7 @@ def altered(task: Task) -> Files:
 def alter(source: bytes) -> bytes:
     """A test file with an altered expectation in each test function. What does not parse stays as it is."""
     try:
-        tree = ast.parse(source)
+        tree = parse_source(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = source.split(b"\n")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
+from tiltyard.parsing import parse_source
 from tiltyard.referee.calls import EXAMINER_MEMORY, GRACE_S, _examiner_limits
 from tiltyard.referee.inside.link import Closed, Link
 from tiltyard.referee.inside.testrun import GONE
@@ -118,7 +119,7 @@ def imported(task: Task) -> list[str]:
 def _imports(data: bytes) -> Mapping[str, None]:
     out: dict[str, None] = {}
     try:
-        tree = ast.parse(data)
+        tree = parse_source(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return out
     for node in ast.walk(tree):

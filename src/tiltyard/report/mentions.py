@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tiltyard.parsing import parse_source
 from tiltyard.task import Task, Test
 
 PROMPT, START, VISIBLE = "prompt", "start files", "visible tests"
@@ -149,7 +150,7 @@ def body_of(task: Task, test: Test) -> ast.AST | None:
         name = name.split("[")[0].split("::")[-1]
         code = task.suite.over(task.start).get(path, b"").decode("utf-8", "replace")
     try:
-        tree = ast.parse(code)
+        tree = parse_source(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if not tree.body:
@@ -177,7 +178,7 @@ def _said(node: ast.AST) -> str:
 
 def _functions(code: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     try:
-        tree = ast.parse(code)
+        tree = parse_source(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return {

@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from tiltyard.parsing import parse_source
 from tiltyard.records import schema
 from tiltyard.report.gather import Scope, rows_of
 from tiltyard.report.players import is_yardstick
@@ -188,7 +189,7 @@ def tokens_of(text: str) -> list[str]:
     if len(text) > MAX_CHARS:
         return text.split()
     try:
-        tree = ast.parse(text)
+        tree = parse_source(text)
         skipped = {
             (body[0].lineno, body[0].col_offset)
             for node in ast.walk(tree)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from tiltyard.cells.protocol import Cell, Run, RunResult
+from tiltyard.parsing import parse_source
 from tiltyard.referee.inside.visible import neutral
 from tiltyard.referee.pytest_files import layout
 from tiltyard.referee.pytest_kit import pytest_kit
@@ -127,7 +128,7 @@ def _run_suite(cell: Cell, task: Task, limits: Limits) -> str:
 def split_prelude(prelude: str) -> tuple[str, frozenset[str]]:
     """(its import statements as Python, the names that the rest of it defines)."""
     imports, names = [], set()
-    for node in ast.parse(prelude).body if prelude else ():
+    for node in parse_source(prelude).body if prelude else ():
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imports.append(ast.unparse(node))
             continue
@@ -143,7 +144,7 @@ def split_prelude(prelude: str) -> tuple[str, frozenset[str]]:
 
 def _names_used(code: str) -> set[str]:
     """Names that a test uses; in a test file with many functions, those of its own function and of what is outside."""
-    body = ast.parse(code).body
+    body = parse_source(code).body
     last = body[-1]
     called = ""
     if (

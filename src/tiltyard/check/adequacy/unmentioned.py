@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from tiltyard.check.adequacy.model import Finding
+from tiltyard.parsing import parse_source
 from tiltyard.task import Task, Test
 
 MAX_FINDINGS = 30
@@ -65,7 +66,7 @@ class _Reference:
 
     def _read(self, data: bytes) -> None:
         try:
-            tree = ast.parse(data)
+            tree = parse_source(data)
         except (SyntaxError, ValueError, RecursionError):
             return
         docs = {id(d) for n in ast.walk(tree) if (d := _docstring(n)) is not None}
@@ -106,7 +107,7 @@ def _programs(task: Task, told: str) -> Iterator[Finding]:
 
 def _calls(task: Task, test: Test, told: str, reference: _Reference) -> Iterator[Finding]:
     try:
-        tree = ast.parse(test.code)
+        tree = parse_source(test.code)
     except (SyntaxError, ValueError, RecursionError):
         return
     body = _body(tree)
@@ -140,7 +141,7 @@ def _body(tree: ast.Module) -> list[ast.stmt]:
 
 def _statements(source: str) -> list[ast.stmt]:
     try:
-        return ast.parse(source).body
+        return parse_source(source).body
     except (SyntaxError, ValueError, RecursionError):
         return []
 
