@@ -50,6 +50,7 @@ FORGETFUL = {
     "typing": "from typing import Generic, TypeVar, Optional\nT = TypeVar('T')\nclass Box(Generic[T]):\n    x: Optional[T] = None",
     "an exception": "class Broke(ValueError):\n    '''No money.'''",
     "a closure": "def make(n):\n    def add(x):\n        return x + n\n    return add\nadd2 = make(2)",
+    "a mark of its own": "from __future__ import annotations\nMISSING = object()\ndef f(x=MISSING):\n    return x is MISSING",
     "patterns": "import re\nWORD = re.compile('[a-z]+')",
     "a memo of its own": "from functools import lru_cache\ndef f(n):\n    @lru_cache\n    def g(k):\n        return k\n    return g(n)",
 }

@@ -39,7 +39,7 @@ _IMPURE = (
 )
 """What no code may name; names of modules that could be imported are among them."""
 _CONSTANTS = (
-    type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented), re.Pattern, decimal.Decimal,
+    type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented), object, re.Pattern, decimal.Decimal,
     fractions.Fraction, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
 )  # fmt: skip
 _TABLES = (list, dict, set, collections.OrderedDict, collections.deque, collections.Counter)
@@ -48,7 +48,7 @@ _SLOTS = (
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
 )  # fmt: skip
 _TYPING = (types.GenericAlias, types.UnionType, typing.TypeVar)
-_DESCRIBING = frozenset(("typing", "enum", "_collections"))
+_DESCRIBING = frozenset(("typing", "enum", "_collections", "__future__"))
 """Modules whose objects only say what a class is like."""
 MOST = 2000
 """Things that are looked at; a solution with more of them is not watched."""
