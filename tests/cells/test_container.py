@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from tiltyard.cells.reach import PREFIX
 from tiltyard.cells.rootfs import there
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee import Referee
+from tiltyard.task import Files, SuiteWay, Task
 
 pytestmark = pytest.mark.xdist_group("container")
 
@@ -381,3 +383,32 @@ def test_an_interpreter_with_its_packages(docker: Engine, tmp_path: Path) -> Non
         )
     with contextlib.closing(ContainerWall().open({}, CellLimits())) as cell:
         assert py(cell, "import seen_in_cells").rc == 1
+
+
+# ------------------------------------------------------------------------------------------------ with pytest in it
+
+
+@pytest.mark.parametrize("way", ["remote", "in-process"])
+def test_suites_are_graded_in_containers(wall: ContainerWall, way: SuiteWay) -> None:
+    tests = """
+    import pytest
+    from calc import add
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_add(n, tmp_path):
+        assert add(n, 1) == n + 1
+    """
+    task = Task(
+        id="suite",
+        prompt="Mend add.",
+        start=Files({"calc.py": "def add(a, b):\n    return a - b\n"}),
+        reference=Files({"calc.py": "def add(a, b):\n    return a + b\n"}),
+        suite=Files({"tests/test_calc.py": textwrap.dedent(tests)}),
+        hidden=(),
+        grading="pytest",
+        way=way,
+    )
+    referee = Referee(wall)
+    right = referee.grade(task, task.reference)
+    assert right.reward == 1.0 and right.total == 2, right
+    assert referee.grade(task, Files({})).reward == 0.0

@@ -175,6 +175,26 @@ def test_the_model_sees_every_observation_once_and_in_its_own_form(
 
 
 @api
+def test_a_task_that_gives_a_shell_gives_it_to_the_model(wall: Wall, serve: Serve, api: str) -> None:
+    command = ("bash", {"command": f"cat > solution.py <<'END'\n{SOLUTION}END\ncat solution.py"})
+    for shell in (True, False):
+        server = serve(turns(Say("", (command,)), Say("", (SUBMIT,))))
+        record = play(wall, a_player(server, api), replace(TASK, shell=shell))
+        asked = json.dumps(server.requests[0].body["tools"])
+        assert ('"bash"' in asked) is shell
+        assert record.reward == (1.0 if shell else 0.0)
+        assert (record.steps[0].observation == SOLUTION.rstrip("\n")) is shell
+
+
+def test_a_shell_in_the_text_protocol(wall: Wall, serve: Serve) -> None:
+    script = f"```bash\ncat > solution.py <<'END'\n{SOLUTION}END\n```"
+    server = serve(turns(Say(script), Say("```submit\n```")))
+    record = play(wall, a_player(server, "openai", protocol="text"), replace(TASK, shell=True))
+    assert record.reward == 1.0
+    assert json.loads(record.steps[0].action)["tool"] == "bash"
+
+
+@api
 def test_what_a_request_asks_with(wall: Wall, serve: Serve, api: str) -> None:
     server = serve(SOLVES)
     settings = {
@@ -549,9 +569,9 @@ def test_the_clock_stands_while_the_model_is_asked(wall: Wall, serve: Serve) -> 
     player = a_player(serve(brain), "openai")
     asking = player.ask
 
-    async def ask(history: Any) -> Any:
+    async def ask(history: Any, shell: bool) -> Any:
         before = env._clock.elapsed_s
-        answer = await asking(history)
+        answer = await asking(history, shell)
         assert env._clock.elapsed_s == before
         return answer
 

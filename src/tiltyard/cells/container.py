@@ -29,6 +29,7 @@ from tiltyard.cells.container_box import make_box
 from tiltyard.cells.container_modes import ExecCell, HeldCell, RunCell
 from tiltyard.cells.engine import About, Box, Engine, EngineError, connect
 from tiltyard.cells.inside.container import BY_STREAMS
+from tiltyard.cells.kit import Kit
 from tiltyard.cells.process import interpreter
 from tiltyard.cells.programs import PACKAGE, Interpreter, package_lines
 from tiltyard.cells.protocol import Cell, CellLimits, Run
@@ -61,7 +62,8 @@ class ContainerWall:
     ``python3`` of 3.11 or later, whose installed packages cells see; None makes one from this machine's Python, or from
     the interpreter at ``python`` with its packages. ``runtime``: the engine's name of it ("runsc"). ``cpus``: how many
     processors one cell may use; 0: all. ``transport``: how keepers are reached; None takes what works here.
-    Nothing is asked of the engine before the first cell.
+    ``kit``: with its packages, which are no installed ones (``tiltyard.cells.kit``). Nothing is asked of the engine
+    before the first cell.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class ContainerWall:
         python: str | None = None,
         cpus: float = 1.0,
         transport: str | None = None,
+        kit: Kit | None = None,
     ) -> None:
         if mode not in MODES:
             raise UsageError(f"found mode {mode!r}; expected one of {', '.join(MODES)}")
@@ -93,7 +96,10 @@ class ContainerWall:
         self._hash_seed = hash_seed
         self._cpus = cpus
         self._transport = transport
+        self._python = python
         self._interpreter = _real(interpreter(python))
+        self._kit = kit or Kit()
+        self._siblings: dict[Kit, ContainerWall] = {}
         self._ready: Ready | None = None
         self._filter = ""
         self._lock = threading.Lock()
@@ -141,7 +147,26 @@ class ContainerWall:
         cell = kind(reached, self, box, limits=limits, env=env)
         return filled(cell, files)
 
+    def with_kit(self, kit: Kit) -> ContainerWall:
+        """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""
+        with self._lock:
+            if kit not in self._siblings:
+                self._siblings[kit] = ContainerWall(
+                    engine=self.engine,
+                    image=self._image,
+                    runtime=self._runtime,
+                    mode=self.mode,
+                    hash_seed=self._hash_seed,
+                    python=self._python,
+                    cpus=self._cpus,
+                    transport=self._transport,
+                    kit=kit,
+                )
+            return self._siblings[kit]
+
     def close(self) -> None:
+        for sibling in list(self._siblings.values()):
+            sibling.close()
         close_all(self._cells)
 
     # ---------------------------------------------------------------------------------- for cells of the wall
@@ -161,7 +186,9 @@ class ContainerWall:
                 " add it to the engine's configuration, or give runtime= one of these"
             )
         base = self._image or images.of_machine(self.engine, self._interpreter)
-        name = images.of_cell(self.engine, base, own=self._image is None, runtime=self._runtime)
+        name = images.of_cell(
+            self.engine, base, own=self._image is None, runtime=self._runtime, kit=self._kit
+        )
         direct = about.local and not (self._runtime or about.default_runtime).startswith(_OWN_KERNELS)
         if self._transport is not None:
             direct = self._transport == "socket"
@@ -200,7 +227,8 @@ class ContainerWall:
             "own_disk": own_disk,
             "watched": not own_disk or about.kind != "docker",
             "counted": about.counted,
-            "preload": list(PRELOAD),
+            "preload": [*PRELOAD, *self._kit.preload],
+            "kit": {name: images.KIT for name, _ in self._kit.packages},
         }
 
     def reach_keeper(self, box: Box, orders: Mapping[str, Any]) -> reach.Reached:

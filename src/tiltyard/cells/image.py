@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from tiltyard.cells.engine import Engine
+from tiltyard.cells.kit import Kit
 from tiltyard.cells.process import PATH
 from tiltyard.cells.programs import Interpreter, inside_folders
 from tiltyard.cells.rootfs import Machine, add_bytes
@@ -27,7 +28,9 @@ from tiltyard.errors import ArenaError, UsageError
 LABEL = "tiltyard.image"
 """On every image that is made here; its value says what it is: ``base``, ``cell`` or ``task``."""
 INSIDE = "/opt/tiltyard"
-_VERSION = 1
+KIT = "/opt/kit"
+"""Where the packages of a kit (``tiltyard.cells.kit``) lie in a cell's image."""
+_VERSION = 2
 """Of how a cell's image is made: to be raised when the same input gives another one."""
 
 
@@ -49,15 +52,18 @@ def of_machine(engine: Engine, python: Interpreter) -> str:
     return name
 
 
-def of_cell(engine: Engine, base: str, *, own: bool, runtime: str | None = None) -> str:
-    """The name of the image of cells on this base. ``own``: the base was made here, from this machine's Python."""
+def of_cell(
+    engine: Engine, base: str, *, own: bool, runtime: str | None = None, kit: Kit | None = None
+) -> str:
+    """The name of the image of cells on this base. ``own``: the base was made here, from this machine's Python.
+    ``kit``: with its packages."""
     base_id = engine.image_id(base)
     if base_id is None:
         if own:
             raise ArenaError(f"the image {base!r} was there a moment ago, and is not any more")
         engine.pull(base)
         base_id = engine.image_id(base)
-    files = dict(_inside_files())
+    files = {**dict(_inside_files()), **dict(_kit_files(kit or Kit()))}
     digest = hashlib.sha256(f"{_VERSION} {base_id}\n".encode())
     for path, data in sorted(files.items()):
         digest.update(f"{path} {len(data)}\n".encode() + data)
@@ -72,8 +78,8 @@ def of_cell(engine: Engine, base: str, *, own: bool, runtime: str | None = None)
 
 def _dockerfile(base: str) -> str:
     return (
-        f"FROM {base}\nUSER 0:0\nCOPY inside {INSIDE}\n"
-        f'RUN ["python3", "-m", "compileall", "-q", "{INSIDE}"]\n'
+        f"FROM {base}\nUSER 0:0\nCOPY inside {INSIDE}\nCOPY kit {KIT}\n"
+        f'RUN ["python3", "-m", "compileall", "-q", "{INSIDE}", "{KIT}"]\n'
         f'LABEL {LABEL}="cell"\n'
     )
 
@@ -82,6 +88,17 @@ def _inside_files() -> Iterator[tuple[str, bytes]]:
     for folder in map(Path, inside_folders()):
         for path in sorted(folder.glob("*.py")):
             yield f"inside/{folder.parent.name}/{path.name}", path.read_bytes()
+
+
+def _kit_files(kit: Kit) -> Iterator[tuple[str, bytes]]:
+    """The Python files of a kit's packages. It must be without compiled parts: the image may be of another machine."""
+    yield "kit/README", b"Packages that graders need: see tiltyard.cells.kit.\n"
+    for name, folder in kit.packages:
+        single = Path(folder) / f"{name}.py"
+        if single.is_file():
+            yield f"kit/{name}.py", single.read_bytes()
+        for path in sorted((Path(folder) / name).rglob("*.py")):
+            yield f"kit/{path.relative_to(folder).as_posix()}", path.read_bytes()
 
 
 def _context(files: dict[str, bytes]) -> IO[bytes]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tiltyard.errors import UsageError
 from tiltyard.records import EpisodeRecord, MessageRecord, Store, Usage
-from tiltyard.tools import schemas
+from tiltyard.tools import ALL, schemas
 
 ATIF = "ATIF-v1.8"
 FORMATS = ("atif", "parquet")
@@ -83,7 +83,7 @@ def atif(record: EpisodeRecord) -> dict[str, Any]:
             "name": "tiltyard",
             "version": record.versions.get("tiltyard", ""),
             **({"model_name": record.model} if record.model else {}),
-            "tool_definitions": schemas("openai"),
+            "tool_definitions": schemas("openai", ALL),
             "extra": {"player": record.player},
         },
         "steps": [{"step_id": n, **step} for n, step in enumerate(steps, start=1)],

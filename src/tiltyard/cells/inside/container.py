@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 
-from . import keeper, lock, procs, relay, run, twin, wire
+from . import keeper, kit, lock, procs, relay, run, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,11 +63,14 @@ def serve(sock: socket.socket, relayed: int) -> None:
     deadline = time.monotonic() + ORDERS_S
     orders, _, _ = wire.receive(sock, deadline=deadline, max_block=0)
     environment = dict(os.environ)
+    finder = kit.install(orders["kit"]) if orders["kit"] else None
     for name in orders["preload"]:
         try:
             importlib.import_module(name)
         except ImportError:
             pass
+    if finder is not None:
+        kit.remove(finder)
     try:
         locks = Locks()
         locks.settle()

@@ -25,7 +25,7 @@ from tiltyard.players.model.wire import (
     plain,
 )
 from tiltyard.records import Usage
-from tiltyard.tools import schemas
+from tiltyard.tools import schemas, tools_of
 
 CACHE = {"type": "ephemeral"}
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -56,7 +56,7 @@ class AnthropicApi:
         # the SDK itself would say so at the first request only
         if not any(getattr(self.client, name, None) for name in ("api_key", "auth_token", "credentials")):
             raise UsageError("the player anthropic:… needs a key; set ANTHROPIC_API_KEY")
-        self.fixed = _fixed(settings, system)
+        self.fixed = {shell: _fixed(settings, system, shell) for shell in (False, True)}
 
     def user(self, text: str) -> dict[str, Any]:
         return {"role": "user", "content": [_block(text)]}
@@ -67,7 +67,7 @@ class AnthropicApi:
         ]
         return [{"role": "user", "content": blocks}]
 
-    async def ask(self, history: Sequence[dict[str, Any]]) -> Reply:
+    async def ask(self, history: Sequence[dict[str, Any]], shell: bool = False) -> Reply:
         turn = sum(message["role"] == "assistant" for message in history)
         raw = await self.client.messages.with_raw_response.create(
             model=self.settings.model,
@@ -75,7 +75,7 @@ class AnthropicApi:
             # the messages go as they are: the SDK would walk through all of them again at each turn; nor do all of its
             # versions take the rest
             messages=[],
-            extra_body={**self.fixed, "messages": _marked(history)},
+            extra_body={**self.fixed[shell], "messages": _marked(history)},
         )
         return reply_of(body_of(raw.http_response), turn)
 
@@ -88,13 +88,13 @@ def _block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text if text.strip() else "(nothing)"}
 
 
-def _fixed(settings: ModelSettings, system: str) -> dict[str, Any]:
+def _fixed(settings: ModelSettings, system: str, shell: bool) -> dict[str, Any]:
     """What all requests have in common."""
     fixed: dict[str, Any] = {}
     if system:
         fixed["system"] = [{"type": "text", "text": system, "cache_control": CACHE}]
     if settings.protocol == "native":
-        fixed["tools"] = schemas("anthropic")
+        fixed["tools"] = schemas("anthropic", tools_of(shell))
         fixed["tools"][-1]["cache_control"] = CACHE
     if settings.temperature is not None:
         fixed["temperature"] = settings.temperature

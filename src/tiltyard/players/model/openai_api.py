@@ -27,7 +27,7 @@ from tiltyard.players.model.wire import (
     plain,
 )
 from tiltyard.records import Usage
-from tiltyard.tools import schemas
+from tiltyard.tools import schemas, tools_of
 
 SHOWN = 2000
 """Characters of unreadable arguments that are shown to the model again."""
@@ -54,7 +54,7 @@ class OpenAIApi:
         if base and not os.environ.get("OPENAI_API_KEY"):
             made["api_key"] = "none"
         self.client = sdk().AsyncOpenAI(timeout=reach.timeout_s, max_retries=0, **made)
-        self.fixed = _fixed(settings, own=base is None)
+        self.fixed = {shell: _fixed(settings, shell, own=base is None) for shell in (False, True)}
         self.head = [{"role": "system", "content": system}] if system else []
 
     def user(self, text: str) -> dict[str, Any]:
@@ -63,12 +63,12 @@ class OpenAIApi:
     def results(self, answers: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         return [{"role": "tool", "tool_call_id": id, "content": text} for id, text in answers]
 
-    async def ask(self, history: Sequence[dict[str, Any]]) -> Reply:
+    async def ask(self, history: Sequence[dict[str, Any]], shell: bool = False) -> Reply:
         turn = sum(message["role"] == "assistant" for message in history)
         raw = await self.client.chat.completions.with_raw_response.create(
             model=self.settings.model,
             messages=[],  # they go as they are: the SDK would walk through all of them again at each turn
-            extra_body={**self.fixed, "messages": [*self.head, *history]},
+            extra_body={**self.fixed[shell], "messages": [*self.head, *history]},
         )
         return reply_of(body_of(raw.http_response), turn)
 
@@ -76,12 +76,12 @@ class OpenAIApi:
         await self.client.close()
 
 
-def _fixed(settings: ModelSettings, *, own: bool) -> dict[str, Any]:
+def _fixed(settings: ModelSettings, shell: bool, *, own: bool) -> dict[str, Any]:
     """What all requests have in common. ``own``: OpenAI's own server, whose newer models know only the newer name of
     the token limit; other servers know only the older."""
     fixed: dict[str, Any] = {"max_completion_tokens" if own else "max_tokens": settings.max_tokens}
     if settings.protocol == "native":
-        fixed["tools"] = schemas("openai")
+        fixed["tools"] = schemas("openai", tools_of(shell))
     if settings.temperature is not None:
         fixed["temperature"] = settings.temperature
     if settings.effort is not None:

@@ -79,13 +79,13 @@ class ModelPlayer:
             self._own.begin(*self._begun)
         return await self._own(observation, rng)
 
-    async def ask(self, history: Sequence[dict[str, Any]]) -> Answer:
-        """Put a conversation to the model. Raises ModelFailed."""
+    async def ask(self, history: Sequence[dict[str, Any]], shell: bool = False) -> Answer:
+        """Put a conversation to the model; ``shell``: the task gives the tool ``bash``. Raises ModelFailed."""
         begun, tries = time.monotonic(), 0
         while True:
             self.meter.check()
             await self.meter.gate()
-            found = await self._try(history)
+            found = await self._try(history, shell)
             if isinstance(found, Reply):
                 if self.price is not None:
                     found = _priced(found, self.price)
@@ -100,11 +100,11 @@ class ModelPlayer:
             await self._wait(found, tries)
             tries += 1
 
-    async def _try(self, history: Sequence[dict[str, Any]]) -> Reply | Failure:
+    async def _try(self, history: Sequence[dict[str, Any]], shell: bool) -> Reply | Failure:
         try:
             # all of it: a server that sends a byte now and then never runs into the SDK's own time limit
             async with asyncio.timeout(self.reach.timeout_s):
-                return await self._here().ask(history)
+                return await self._here().ask(history, shell)
         except Exception as error:
             failure = failure_of(error, self._sdk)
             if failure is None:

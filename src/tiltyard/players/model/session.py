@@ -45,7 +45,7 @@ class Answer:
     retries: int
 
 
-Ask = Callable[[Sequence[dict[str, Any]]], Awaitable[Answer]]
+Ask = Callable[[Sequence[dict[str, Any]], bool], Awaitable[Answer]]
 
 
 def system_prompt(settings: ModelSettings) -> str:
@@ -68,6 +68,7 @@ class ModelSession:
     def begin(self, task: Task | None, seed: int | None) -> None:
         """Forget the episode before."""
         self.main = task.main if task is not None else ""
+        self.shell = task is not None and task.shell
         self._start = task.start.get(self.main) if task is not None else None
         self.history: list[dict[str, Any]] = []
         self.messages: list[MessageRecord] = []
@@ -155,7 +156,7 @@ class ModelSession:
         taken = self.usage.input_tokens + self.usage.output_tokens
         if settings.max_total_tokens is not None and taken >= settings.max_total_tokens:
             return self._force("tokens")
-        answer = await self.ask(self.history)
+        answer = await self.ask(self.history, self.shell)
         reply = answer.reply
         if reply is None:
             return self._force("context")
@@ -176,7 +177,7 @@ class ModelSession:
         if self.settings.protocol == "code":
             actions = text_protocol.code_actions(reply.text, self.main)
         else:
-            actions = text_protocol.actions(reply.text)
+            actions = text_protocol.actions(reply.text, self.shell)
         return [_as_call(action, f"block_{self.turns}_{n}") for n, action in enumerate(actions)]
 
     def _keep_turn(self, answer: Answer, reply: Reply, calls: Sequence[ToolCall]) -> None:

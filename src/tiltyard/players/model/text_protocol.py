@@ -113,11 +113,11 @@ def _block(lines: Iterator[str], fence: str, info: str) -> Block:
     return Block(info, "\n".join(body), closed=False)
 
 
-def actions(text: str) -> list[Any]:
-    """The actions in an answer, in their order; [] for prose alone."""
+def actions(text: str, shell: bool = False) -> list[Any]:
+    """The actions in an answer, in their order; [] for prose alone. ``shell``: a block of ``bash`` is a command."""
     found: list[Any] = []
     for block in blocks(text):
-        found += _of_block(block)
+        found += _of_block(block, shell)
     if not found and text.lstrip().startswith("{"):
         found = [text.strip()]
     return found[:MAX_BLOCKS]
@@ -144,9 +144,11 @@ def refusal(message: str, text: str) -> dict[str, Any]:
     return {"invalid": message, "chars": len(text)}
 
 
-def _of_block(block: Block) -> list[Any]:
+def _of_block(block: Block, shell: bool) -> list[Any]:
     word, _, rest = block.info.partition(" ")
     path = rest.strip().strip("`'\"")
+    if shell and word in ("bash", "sh") and block.body.strip():
+        return [{"tool": "bash", "command": block.body}]
     if word in _NAMES:
         if not block.closed and word in ("write_file", "replace_text"):
             message = f"The block of {word} was not closed: nothing was done. Write it whole, and close it with ```."

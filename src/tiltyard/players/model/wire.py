@@ -58,8 +58,8 @@ class Api(Protocol):
     def results(self, answers: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         """The messages that answer calls: (call id, observation) for each."""
 
-    async def ask(self, history: Sequence[dict[str, Any]]) -> Reply:
-        """One request. Raises what the SDK raises, and Nonsense."""
+    async def ask(self, history: Sequence[dict[str, Any]], shell: bool = False) -> Reply:
+        """One request; ``shell``: with the tool ``bash`` too. Raises what the SDK raises, and Nonsense."""
 
     async def close(self) -> None: ...
 
