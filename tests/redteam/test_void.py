@@ -3,8 +3,8 @@ again, and then void with the reason. ``tests/referee/test_grade.py`` has this f
 
 from __future__ import annotations
 
-import math
 import contextlib
+import math
 import os
 import signal
 from collections.abc import Callable, Mapping

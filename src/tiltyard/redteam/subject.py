@@ -54,7 +54,7 @@ class Arena:
 
     def __init__(self, wall: Wall) -> None:
         self._wall = wall
-        self._referee = Referee(wall)
+        self._referee = Referee(wall, controls=True)
 
     def grade(self, task: Task, files: Files) -> Played:
         verdict = self._referee.grade(task, files, reward="all")
