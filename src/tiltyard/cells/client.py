@@ -192,7 +192,7 @@ class KeeperCell:
         if len(data) > self._limits.file_bytes:
             most = self._limits.file_bytes
             raise CellFileError(f"{path!r} would have {len(data)} bytes; a file may have at most {most}")
-        room = {n: v for n, v in self._caps().items() if n.startswith("disk")}
+        room = {n: v for n, v in caps_of(self._limits).items() if n.startswith("disk")}
         self._ask({"op": "write", "path": path, **room}, data)
 
     def put(self, files: Mapping[str, bytes]) -> None:
@@ -286,11 +286,7 @@ class KeeperCell:
         self._bad("a result of the wrong shape", runs=True)
 
     def _job(self, kind: str, rest: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
-        return {"kind": kind, "rest": list(rest), "env": dict(env), **self._caps()}
-
-    def _caps(self) -> dict[str, Any]:
-        caps = {name: getattr(self._limits, name) for name in _CAPS}
-        return {name: None if value >= NO_LIMIT else value for name, value in caps.items()}
+        return {"kind": kind, "rest": list(rest), "env": dict(env), **caps_of(self._limits)}
 
     def start(
         self,
@@ -392,6 +388,12 @@ class Program:
         self.seen = rc
         if rc is not None:
             self._cell._programs.discard(self)
+
+
+def caps_of(limits: CellLimits) -> dict[str, Any]:
+    """As a job carries them: None for what is not limited."""
+    caps = {name: getattr(limits, name) for name in _CAPS}
+    return {name: None if value >= NO_LIMIT else value for name, value in caps.items()}
 
 
 def job_of(argv: Sequence[str]) -> tuple[str, list[str]]:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from tiltyard.cells.client import NO_LIMIT, KeeperCell, Program, bury_cell
+from tiltyard.cells.client import KeeperCell, Program, bury_cell, caps_of
 from tiltyard.cells.programs import has_program
 from tiltyard.cells.protocol import Cell, CellFileError, CellLimits, Wall
 from tiltyard.errors import ArenaError, UsageError
@@ -133,7 +133,6 @@ class Solo:
     nothing is left."""
 
     def __init__(self, sock: socket.socket, bury: Callable[[], None]) -> None:
-        self._sock = sock
         self._owner = os.getpid()
         self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
 
@@ -154,12 +153,8 @@ def letter(
     for path in files:
         if (problem := path_problem(path)) is not None:
             raise CellFileError(f"{problem}: {path!r}")
-    caps = {
-        name: None if (value := getattr(limits, name)) >= NO_LIMIT else value
-        for name in CellLimits.__dataclass_fields__
-    }
     manifest = [[path, len(data)] for path, data in files.items()]
-    header = {"kind": "program", "rest": [program], "env": dict(env), **caps, "files": manifest}
+    header = {"kind": "program", "rest": [program], "env": dict(env), **caps_of(limits), "files": manifest}
     return header, b"".join(files.values()), fds
 
 

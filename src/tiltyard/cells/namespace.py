@@ -110,11 +110,8 @@ class NamespaceWall:
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
         sock, bury = self._bring_up(limits, None)
-        bury = _holding(self, bury)  # a cell keeps its wall, and so its server, alive
-        cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
-        with self._lock:
-            self._cells.add(cell)
-        return filled(cell, files)
+        # a cell keeps its wall, and so its server, alive
+        return filled(self._kept_cell(sock, limits, _holding(self, bury)), files)
 
     def launch(
         self,
@@ -162,6 +159,10 @@ class NamespaceWall:
 
     def _bring_up_lent(self, limits: CellLimits) -> KeeperCell:
         sock, bury = self._bring_up(limits, None)  # these do not keep the wall alive, which holds them
+        return self._kept_cell(sock, limits, bury)
+
+    def _kept_cell(self, sock: socket.socket, limits: CellLimits, bury: Callable[[], None]) -> KeeperCell:
+        """A cell with a keeper, which is closed with the wall."""
         cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
         with self._lock:
             self._cells.add(cell)

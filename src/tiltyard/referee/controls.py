@@ -15,13 +15,12 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tiltyard.parsing import parse_source
+from tiltyard.referee.once import once_a_task
 from tiltyard.referee.prepare import MAX_SOURCE, item
 from tiltyard.task import Task, Test
 
@@ -45,24 +44,6 @@ class Control:
     item: list[Any]
 
 
-_known: OrderedDict[str, Control | None] = OrderedDict()
-_lock = threading.Lock()
-
-
-def control_of(task: Task) -> Control | None:
-    """The control of a task, the same each time; None if there can't be one."""
-    with _lock:
-        if task.digest in _known:
-            _known.move_to_end(task.digest)
-            return _known[task.digest]
-    made = _made(task)
-    with _lock:
-        _known[task.digest] = made
-        while len(_known) > REMEMBERED:
-            _known.popitem(last=False)
-    return made
-
-
 def _changed_output(task: Task, test: Test) -> Test:
     """A stdio test that expects other output: the same, and a line that no program prints by chance."""
     end = "" if not test.stdout or test.stdout.endswith("\n") else "\n"
@@ -78,7 +59,9 @@ def _mark(task: Task, name: str) -> str:
     return "tiltyard-" + hashlib.sha256(f"{task.digest} {name}".encode()).hexdigest()[:16]
 
 
-def _made(task: Task) -> Control | None:
+@once_a_task(REMEMBERED)
+def control_of(task: Task) -> Control | None:
+    """The control of a task, the same each time; None if there can't be one."""
     if task.grading not in ("calls", "stdio"):
         return None  # suites in files have controls of their own
     number = int(hashlib.sha256(task.digest.encode()).hexdigest()[:8], 16) % len(task.hidden)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 from tiltyard.parsing import alone
 from tiltyard.referee.inside.plain import is_plain
+from tiltyard.referee.once import once_a_task
 from tiltyard.task import Task
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
@@ -31,27 +30,14 @@ class Prepared:
     tests: tuple[list[Any], ...]
 
 
-_known: OrderedDict[str, Prepared] = OrderedDict()
-_lock = threading.Lock()
-
-
+@once_a_task(REMEMBERED)
 def prepared(task: Task) -> Prepared:
     """The items of a task's prelude and hidden tests, in the task's order."""
-    with _lock:
-        known = _known.get(task.digest)
-        if known is not None:
-            _known.move_to_end(task.digest)
-            return known
     modules = frozenset(task.modules)
-    made = Prepared(
+    return Prepared(
         item(task.prelude, "<prelude>", modules),
         tuple(item(test.code, f"<test {i}>", modules) for i, test in enumerate(task.hidden)),
     )
-    with _lock:
-        _known[task.digest] = made
-        while len(_known) > REMEMBERED:
-            _known.popitem(last=False)
-    return made
 
 
 def item(source: str, name: str, modules: frozenset[str]) -> list[Any]:

@@ -13,7 +13,8 @@ import ast
 from collections.abc import Iterator
 
 from tiltyard.parsing import parse_source
-from tiltyard.referee.pytest_files import layout, once_a_task
+from tiltyard.referee.once import once_a_task
+from tiltyard.referee.pytest_files import REMEMBERED, layout
 from tiltyard.task import Files, Task
 
 _EQUAL = frozenset(
@@ -39,7 +40,7 @@ _COMPOUND = (
 )  # fmt: skip
 
 
-@once_a_task
+@once_a_task(REMEMBERED)
 def altered(task: Task) -> Files:
     """The altered files of a task's suite, by path."""
     plan = layout(task)

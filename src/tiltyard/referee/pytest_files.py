@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import configparser
 import contextlib
-import functools
-import threading
 import tomllib
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from tiltyard.referee.once import once_a_task
 from tiltyard.task import Files, Task
 
 CONFIG = frozenset(
@@ -29,29 +27,7 @@ _DROPPED_ENDS = (".pyc", ".pyo", ".pth", ".egg-link")
 _METADATA_ENDS = (".egg-info", ".dist-info")
 _NATIVE_ENDS = (".so", ".pyd", ".dylib", ".dll")
 REMEMBERED = 256
-_T = TypeVar("_T")
 _TEST_FOLDERS = frozenset({"test", "tests"})
-
-
-def once_a_task(work: Callable[[Task], _T]) -> Callable[[Task], _T]:
-    """Remembers what was worked out for the latest tasks, by their digests: to hash a whole task costs milliseconds."""
-    known: OrderedDict[str, _T] = OrderedDict()
-    lock = threading.Lock()
-
-    @functools.wraps(work)
-    def remembered(task: Task) -> _T:
-        with lock:
-            if task.digest in known:
-                known.move_to_end(task.digest)
-                return known[task.digest]
-        made = work(task)
-        with lock:
-            known[task.digest] = made
-            while len(known) > REMEMBERED:
-                known.popitem(last=False)
-        return made
-
-    return remembered
 
 
 @dataclass(frozen=True)
@@ -67,7 +43,7 @@ class Layout:
     ids: tuple[str, ...]
 
 
-@once_a_task
+@once_a_task(REMEMBERED)
 def layout(task: Task) -> Layout:
     """How the files of a task are meant."""
     trusted = {**task.start, **task.suite}
@@ -96,7 +72,7 @@ def is_test_side(task: Task, path: str) -> bool:
     return is_test_name(path) and path not in task.reference
 
 
-@once_a_task
+@once_a_task(REMEMBERED)
 def _folders(task: Task) -> tuple[str, ...]:
     """Folders that hold tests and nothing of the package."""
     changed = [path for path, data in task.reference.items() if task.start.get(path) != data]

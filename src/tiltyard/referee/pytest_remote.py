@@ -18,7 +18,8 @@ from tiltyard.parsing import parse_source
 from tiltyard.referee.calls import EXAMINER_MEMORY, GRACE_S, _examiner_limits
 from tiltyard.referee.inside.link import Closed, Link
 from tiltyard.referee.inside.testrun import GONE
-from tiltyard.referee.pytest_files import layout, once_a_task, package_files
+from tiltyard.referee.once import once_a_task
+from tiltyard.referee.pytest_files import REMEMBERED, layout, package_files
 from tiltyard.referee.pytest_kit import pytest_kit, with_pytest
 from tiltyard.referee.pytest_session import Course, Talk, conduct, look
 from tiltyard.referee.result import Allowed, Examined, cell_limits
@@ -105,7 +106,7 @@ def _test_roots(task: Task) -> list[str]:
     return [root for root in plan.roots if root == "." or any(p.startswith(f"{root}/") for p in plan.tests)]
 
 
-@once_a_task
+@once_a_task(REMEMBERED)
 def imported(task: Task) -> list[str]:
     """The package's modules that test files import, to be loaded before the first question."""
     plan = layout(task)
