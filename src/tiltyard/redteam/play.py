@@ -192,7 +192,7 @@ class Bench:
         return (
             BatchResult(results, tuple(controls)),
             ours,
-            stock.left(before, stock.take(self.setup.root), again),
+            stock.left(before, stock.take(self.setup.root), again, {play.mark for play in plays}),
         )
 
     def _control(
@@ -245,6 +245,11 @@ class _Play:
         self._harm: list[str] = []
         self._played = Played(None, "it was not played")
         self._seconds = 0.0
+
+    @property
+    def mark(self) -> str:
+        """What an exploit puts into the names of what it leaves, so that they can be laid at this play's door."""
+        return self._canary.path.parent.name
 
     def run(self, subject: Subject, task: Task) -> None:
         """Play it, as often as it has episodes; the best reward counts, and it should be the last's."""

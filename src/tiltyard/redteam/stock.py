@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from tiltyard.cells.inside.procs import descendants
 
 MARKS = ("arena", "redteam-drop")
 """Parts of the names that exploits of known corpora give to what they leave behind."""
+_CANARY = re.compile(r"canary-[0-9a-f]{12}")
+"""What a name bears besides, where an exploit says which play it belongs to: its canary's folder."""
 PATIENCE_S = 5.0
 MAX_NAMED = 5
 _SYSV = ("shm", "sem", "msg")
@@ -89,9 +92,13 @@ def _mounts(private: Path) -> frozenset[str]:
     return frozenset()
 
 
-def left(before: Stock, after: Stock, again: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+def left(
+    before: Stock, after: Stock, again: Iterable[str] = (), canaries: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
     """(what was left for certain, what might be a neighbour's) in words, in places that are not ours alone. ``again``
-    are possible ones of an earlier play of the same case: what is in both is certain."""
+    are possible ones of an earlier play of the same case: what is in both is certain. ``canaries`` are the names of
+    our canaries' folders: what names another one was left by another run at the same time."""
+    ours = set(canaries)
     certain = [f"System V {what} was left" for what in sorted(after.sysv - before.sysv)]
     certain += [f"a mount was left at {point}" for point in sorted(after.mounts - before.mounts)]
     possible: list[str] = []
@@ -100,6 +107,8 @@ def left(before: Stock, after: Stock, again: Iterable[str] = ()) -> tuple[list[s
         known = before.places.get(place, {})
         for name, facts in sorted(entries.items()):
             if known.get(name) == facts or name.startswith("tiltyard"):
+                continue
+            if (named := _CANARY.search(name)) is not None and named[0] not in ours:
                 continue
             text = f"{name!r} was left in {place}"
             if marked(name) or text in earlier:
