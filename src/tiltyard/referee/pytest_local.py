@@ -42,7 +42,7 @@ def grade_local(
     wall: Wall, task: Task, files: Files, order: list[int], stop: bool, allowed: Allowed | None = None
 ) -> Examined:
     """Run the hidden tests and then their controls. See :class:`tiltyard.referee.result.Way`."""
-    found = examined(task, order, _run(wall, task, files, order, stop))
+    found = examined(task, order, run_local(wall, task, files, order, stop))
     passed = [i for i, outcome in zip(sorted(order), found.outcomes, strict=True) if outcome.passed]
     if not passed or (stop and len(passed) < len(order)):
         return found
@@ -50,7 +50,7 @@ def grade_local(
     ours = [i for i in order if i in effective and i in set(passed)]
     if not ours:
         return found
-    control = _run(wall, task, files, ours, False, altered(task))
+    control = run_local(wall, task, files, ours, False, altered(task))
     if not any(report.passed for report in control.reports.values()):
         return found
     outcomes = tuple(
@@ -77,7 +77,7 @@ def _controls(wall: Wall, task: Task) -> frozenset[int]:
             return _known[key]
     everything = list(range(len(task.hidden)))
     reference = task.reference.over(task.start)
-    course = _run(wall, task, reference, everything, False, altered(task))
+    course = run_local(wall, task, reference, everything, False, altered(task))
     found = frozenset(i for i in everything if not course.reports[i].passed)
     with _lock:
         _known[key] = found
@@ -86,7 +86,7 @@ def _controls(wall: Wall, task: Task) -> frozenset[int]:
     return found
 
 
-def _run(
+def run_local(
     wall: Wall,
     task: Task,
     files: Files,
@@ -94,6 +94,7 @@ def _run(
     stop: bool,
     changed: Mapping[str, bytes] | None = None,
 ) -> Course:
+    """Run the hidden tests, with some of the trusted files ``changed``, and no controls."""
     return conduct(
         task, order, stop, lambda tests: _begin(wall, task, files, tests, changed or {}), trusted=False
     )

@@ -20,10 +20,11 @@ from tiltyard.referee.result import Examined, Way
 from tiltyard.task import SUITE_WAYS, Files, SuiteWay, Task, Test
 
 WAYS_OF_PYTEST: dict[str, Way] = {"remote": grade_remote, "in-process": grade_local}
-_COLLECT: dict[str, Callable[[Wall, Task, Files], Course]] = {
+COLLECT: dict[str, Callable[[Wall, Task, Files], Course]] = {
     "remote": collect_remote,
     "in-process": collect_local,
 }
+"""By way: the node ids of a task's suite, collected with the files of a solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _counted(wall: Wall, task: Task, reference: Files) -> tuple[Task | None, str
     """The task with all the tests that are collected, if it does not name those that count; or why there is none."""
     if task.hidden:
         return task, ""
-    course = _COLLECT[task.way](wall, task, reference)
+    course = COLLECT[task.way](wall, task, reference)
     known = {**task.start, **task.suite}
     ids = tuple(i for i in course.collected or () if i.partition("::")[0] in known)
     if ids:
