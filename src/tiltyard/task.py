@@ -54,18 +54,28 @@ def path_problem(path: object) -> str | None:
 
 
 class Files(Mapping[str, bytes]):
-    """An immutable, hashable, picklable mapping from workspace path to bytes, sorted by path."""
+    """An immutable, hashable, picklable mapping from workspace path to bytes, sorted by path.
 
-    __slots__ = ("_items",)
+    As a layer it also takes paths away: ``removed`` are those that are not there any more when it is laid ``over``
+    others. ``image`` is the digest of the image that holds exactly these files, "" if there is none."""
+
+    __slots__ = ("_items", "removed")
     _items: dict[str, bytes]
+    removed: frozenset[str]
+    image = ""
 
-    def __init__(self, items: Mapping[str, bytes | str] | Iterable[tuple[str, bytes | str]] = ()) -> None:
+    def __init__(
+        self,
+        items: Mapping[str, bytes | str] | Iterable[tuple[str, bytes | str]] = (),
+        removed: Iterable[str] = (),
+    ) -> None:
         pairs = dict(items)
         data: dict[str, bytes] = {}
         for path in sorted(pairs):
             value = pairs[path]
             data[path] = value.encode() if isinstance(value, str) else bytes(value)
         object.__setattr__(self, "_items", data)
+        object.__setattr__(self, "removed", frozenset(removed).difference(data))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Files can't be changed")
@@ -80,22 +90,35 @@ class Files(Mapping[str, bytes]):
         return len(self._items)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._items.items()))
+        return hash((tuple(self._items.items()), self.removed))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Files):
+            if self.removed != other.removed:
+                return False
+            if self.image or other.image:
+                return self.image == other.image or self.digests == other.digests
             return self._items == other._items
         return NotImplemented
 
     def __repr__(self) -> str:
-        return f"Files({{{', '.join(f'{p!r}: {len(b)} bytes' for p, b in self._items.items())}}})"
+        gone = f", removed={sorted(self.removed)}" if self.removed else ""
+        return f"Files({{{', '.join(f'{p!r}: {len(b)} bytes' for p, b in self._items.items())}}}{gone})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Files, (dict(self._items),))
+        return (Files, (dict(self._items), tuple(sorted(self.removed))))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each file's content, by path."""
+        return {path: hashlib.sha256(data).hexdigest() for path, data in self._items.items()}
 
     def over(self, other: Mapping[str, bytes]) -> Files:
-        """These files laid over ``other``: a path in both comes from self."""
-        return Files({**other, **self._items})
+        """These files laid over ``other``: a path in both comes from self, one that self takes away is gone."""
+        if not self and not self.removed and isinstance(other, Files):
+            return other
+        kept = {p: b for p, b in other.items() if p not in self.removed} if self.removed else other
+        return Files({**kept, **self._items})
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +197,8 @@ class Metadata:
 
 _DESCRIPTIVE = frozenset({"source", "created", "difficulty", "license", "tags", "extra"})
 _OF_SUITES = frozenset({"suite", "pass_to_pass", "way", "pythonpath", "plugins"})
+_REMOVED = "/removed"
+"""No path begins like this."""
 _LATER = _OF_SUITES | {"shell"}
 
 
@@ -263,7 +288,7 @@ def _canonical(task: Task) -> dict[str, Any]:
         if f.name in _LATER and not value:
             continue  # what a task does not use leaves its digest as it was before there was such a field
         if isinstance(value, Files):
-            value = {p: hashlib.sha256(b).hexdigest() for p, b in value.items()}
+            value = value.digests | ({_REMOVED: sorted(value.removed)} if value.removed else {})
         elif isinstance(value, frozenset):
             value = sorted(value)
         elif isinstance(value, Limits):
@@ -294,7 +319,7 @@ def _problems(task: Task) -> Iterator[Problem]:
     if not task.hidden and not (task.grading == "pytest" and task.suite):
         yield bad("hidden", "no hidden test", "at least one, for nothing else decides the reward")
     yield from _suite_problems(task, bad)
-    if not task.reference:
+    if not task.reference and not task.reference.removed:
         yield bad("reference", "no reference file", "at least one file that solves the task")
     for name in ("start", "reference", "suite"):
         paths = set(getattr(task, name))
