@@ -383,7 +383,7 @@ def _suite_problems(task: Task, bad: Callable[[str, str, str], Problem]) -> Iter
         yield bad(
             "reference", f"{path!r}, which is also a file of the suite", "a reference that changes no test"
         )
-    for kind, files in (("hidden", {**task.start, **task.suite}), ("visible", task.start)):
+    for kind, files in (("hidden", {*task.start, *task.suite}), ("visible", {*task.start})):
         for test in getattr(task, kind):
             if test.id.partition("::")[0] not in files:
                 expected = (

@@ -1,6 +1,6 @@
 """Writing tasks: as folders and as JSON Lines, in the native forms. What is read back has the same digest.
 
-Nothing that exists is ever overwritten, but for the file that ``to_jsonl`` is asked to write.
+Start files that are an image are written as its digest, and the image into the store ``images`` beside the tasks. Nothing that exists is ever overwritten, but for the file that ``to_jsonl`` is asked to write.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.errors import Problem, UsageError
+from tiltyard.images import ImageFiles, Images
 from tiltyard.pool.collection import Pool
-from tiltyard.pool.folder import is_left_behind, is_test_file
+from tiltyard.pool.folder import IMAGES, is_left_behind, is_test_file
 from tiltyard.pool.model import Settings, entry_of, tests_of
 from tiltyard.pool.testfiles import split_python, split_stdio
 from tiltyard.task import MAIN, Limits, Metadata, Task, Test
@@ -27,11 +28,12 @@ _NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 
 def to_dict(task: Task) -> dict[str, Any]:
     """The task as one row of JSON Lines: the keys of the plain dict first, further ones where they are needed."""
-    start, stub = _texts(task.start, task.main)
+    start, stub = ({}, None) if task.start.image else _texts(task.start, task.main)
     reference, ref = _texts(task.reference, task.main)
     row: dict[str, Any] = {"id": task.id, "prompt": task.prompt}
     row |= {"stub": stub} if stub is not None else {}
     row |= {"ref": ref} if ref is not None else {}
+    row |= _of_repositories(task)
     row["visible"] = [_test(test, f"visible/{n}") for n, test in enumerate(task.visible, 1)]
     row["hidden"] = [_test(test, f"hidden/{n}") for n, test in enumerate(task.hidden, 1)]
     row["meta"] = {"source": "", "created": "", "difficulty": None} | _metadata(task.metadata)
@@ -41,10 +43,27 @@ def to_dict(task: Task) -> dict[str, Any]:
     return row | _settings(task) | ({"prelude": task.prelude} if task.prelude else {})
 
 
+def _of_repositories(task: Task) -> dict[str, Any]:
+    """What only tasks have whose start is an image, or whose reference takes files away."""
+    out: dict[str, Any] = {"image": task.start.image} if task.start.image else {}
+    out |= {"removed": sorted(task.reference.removed)} if task.reference.removed else {}
+    return out | ({"suite_removed": sorted(task.suite.removed)} if task.suite.removed else {})
+
+
+def _keep_images(tasks: Iterable[Task], root: Path) -> None:
+    """Put the images of these tasks into the store ``images`` of a folder."""
+    store, kept = Images(root / IMAGES), set[str]()
+    for task in tasks:
+        if isinstance(task.start, ImageFiles) and task.start.image not in kept:
+            kept.add(task.start.image)
+            store.copy_from(task.start)
+
+
 def to_jsonl(tasks: Iterable[Task], path: str | os.PathLike[str]) -> None:
     """Write tasks as JSON Lines, gzipped if the name ends in ``.gz``. Replaces the file in one step."""
-    data = "".join(json.dumps(to_dict(task)) + "\n" for task in tasks).encode()
-    target = Path(path)
+    chosen, target = list(tasks), Path(path)
+    data = "".join(json.dumps(to_dict(task)) + "\n" for task in chosen).encode()
+    _keep_images(chosen, target.absolute().parent)  # before the file that names them
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         partial.write_bytes(gzip.compress(data, mtime=0) if target.name.endswith(".gz") else data)
@@ -62,9 +81,11 @@ def to_folder(what: Task | Pool, path: str | os.PathLike[str]) -> None:
             raise UsageError(f"{root} exists; expected a new name or an empty folder")
         root.mkdir(parents=True, exist_ok=True)
         if isinstance(what, Task):
+            _keep_images([what], root)
             _write_task(what, root)
             return
-        used: set[str] = set()
+        _keep_images(what, root)
+        used: set[str] = {IMAGES}
         folders = [_folder_name(task.id, used) for task in what]
         head: dict[str, Any] = {"name": what.name, "version": what.version}
         _write(root / "pool.toml", _toml(head | ({"order": folders} if folders != sorted(folders) else {})))
@@ -128,10 +149,12 @@ def _write_pytest_task(task: Task, root: Path, tables: dict[str, Any]) -> None:
     visible = [test.id for test in task.visible]
     if visible != [path for path in task.start if is_test_file(path) and path not in task.suite]:
         tables["visible_tests"] = visible
+    tables |= _of_repositories(task)
     tables["times"] = {test.id: test.time_s for test in task.hidden if test.time_s is not None}
     _write(root / "task.toml", _toml(tables))
     _write(root / "prompt.md", task.prompt)
-    _write_files(task, root, {"start": task.start, "reference": task.reference, "hidden": task.suite})
+    trees = {"reference": task.reference, "hidden": task.suite}
+    _write_files(task, root, trees if task.start.image else {"start": task.start, **trees})
 
 
 def _write(path: Path, data: str | bytes) -> None:
@@ -221,7 +244,10 @@ def _settings(task: Task) -> dict[str, Any]:
     for name, default in (("grading", "calls"), ("reward", "fraction"), ("main", MAIN)):
         if getattr(task, name) != default:
             out[name] = getattr(task, name)
-    usual = entry_of(Settings(grading=task.grading, main=task.main), {**task.start, **task.reference}, "", [])
+    usual: tuple[str, ...] = ()
+    if task.grading == "calls":
+        files = {**task.start, **task.reference}
+        usual = entry_of(Settings(grading=task.grading, main=task.main), files, "", [])
     if task.entry != usual:
         out["entry"] = list(task.entry)
     for name in ("pass_to_pass", "way", "pythonpath", "plugins"):
@@ -258,6 +284,8 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, str):  # JSON's escapes are TOML's too, but for DEL, and for pairs of surrogates.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)

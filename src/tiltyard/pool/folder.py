@@ -30,6 +30,7 @@ from tiltyard.pool.model import (
     TestEntry,
     TestRow,
     entry_of,
+    image_of,
     limits_of,
     make_task,
     metadata_of,
@@ -41,6 +42,8 @@ from tiltyard.pool.testfiles import split_python, split_stdio
 from tiltyard.task import Files, Task, Test
 
 PARTS = ("task.toml", "prompt.md", "start", "visible", "hidden", "reference")
+IMAGES = "images"
+"""The folder beside the tasks (or in a task that stands alone) in which their images lie."""
 _FOLDERS = PARTS[2:]
 _LEFT_BEHIND = ("__pycache__", ".DS_Store", "Thumbs.db", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 _ASIDE = re.compile(r"\..*|(README|LICENSE|LICENCE|NOTICE|NOTES)(\..*)?", re.IGNORECASE)
@@ -100,7 +103,7 @@ def task_folders(folder: Path, order: Sequence[str], problems: list[Problem]) ->
     except OSError as error:
         raise UsageError(f"can't read {folder}: {error.strerror or error}") from None
     for entry in entries:
-        if entry.name.startswith((".", "_")) or entry.name in _LEFT_BEHIND:
+        if entry.name.startswith((".", "_")) or entry.name in _LEFT_BEHIND or _is_store(entry):
             continue
         if entry.is_symlink() and entry.is_dir():
             problems.append(Problem(shown(entry.path), "", "a symbolic link", "a task folder"))
@@ -116,6 +119,10 @@ def task_folders(folder: Path, order: Sequence[str], problems: list[Problem]) ->
     return [out[name] for name in sorted(out, key=lambda name: (first.get(name, len(first)), name))]
 
 
+def _is_store(entry: os.DirEntry[str]) -> bool:
+    return entry.name == IMAGES and entry.is_dir() and not is_task(Path(entry.path))
+
+
 def read_task(folder: Path, problems: list[Problem]) -> Task | None:
     """The task that a folder describes, or None with its problems appended."""
     where = shown(folder)
@@ -124,7 +131,10 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
     prompt = _text(folder / "prompt.md", problems, "what the player is asked to do")
     problems.extend(_strangers(folder))
     trees = {name: _tree(folder / name, problems) for name in _FOLDERS}
-    for name in ("hidden", "reference"):
+    if toml is not None and toml.grading != "pytest":
+        _no_pytest_keys(toml, where, problems)
+    removes = toml is not None and bool(toml.removed)
+    for name in ("hidden",) if removes else ("hidden", "reference"):
         if not trees[name] and not any(p.where.startswith(shown(folder / name)) for p in problems[before:]):
             what = (
                 "tests, for nothing else decides the reward"
@@ -132,11 +142,10 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
                 else "the files that solve it"
             )
             problems.append(Problem(where, f"{name}/", "nothing", f"a folder with {what}"))
-    if toml is None or prompt is None or not trees["hidden"] or not trees["reference"]:
+    if toml is None or prompt is None or not trees["hidden"] or not (trees["reference"] or removes):
         return None
     if toml.grading == "pytest":
         return _pytest_task(folder, where, toml, prompt, trees, problems, before)
-    _no_pytest_keys(toml, where, problems)
     start, reference = Files(trees["start"]), Files(trees["reference"])
     prelude, _ = _prelude(folder / "hidden", trees["hidden"], toml, problems)
     _, prefix = _prelude(folder / "visible", trees["visible"], toml, problems)
@@ -169,7 +178,10 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
     )
 
 
-_PYTEST_KEYS = ("fail_to_pass", "pass_to_pass", "visible_tests", "times", "way", "pythonpath", "plugins")
+_PYTEST_KEYS = (
+    "fail_to_pass", "pass_to_pass", "visible_tests", "times", "way", "pythonpath", "plugins", "image", "removed",
+    "suite_removed",
+)  # fmt: skip
 
 
 def _no_pytest_keys(toml: TaskToml, where: str, problems: list[Problem]) -> None:
@@ -198,16 +210,22 @@ def _pytest_task(
         found = "pass_to_pass without fail_to_pass"
         expected = "both lists, or neither: then all tests that are collected count"
         problems.append(Problem(f"{where}/task.toml", "pass_to_pass", found, expected))
-    start = Files({**trees["start"], **trees["visible"]})
+    start: Files | None = Files({**trees["start"], **trees["visible"]})
+    if toml.image:
+        if start:
+            found = "an image, and files in start/ or visible/"
+            problems.append(Problem(f"{where}/task.toml", "image", found, "one of the two"))
+        stores = (folder / IMAGES, folder.parent / IMAGES)
+        start = image_of(toml.image, stores, f"{where}/task.toml", problems)
     ids = [*(toml.fail_to_pass or ()), *toml.pass_to_pass]
     for id_ in sorted({*toml.times} - {*ids}):
         problems.append(
             Problem(f"{where}/task.toml", "times", repr(id_), "ids of fail_to_pass or pass_to_pass")
         )
-    usual = [path for path in start if is_test_file(path) and path not in trees["hidden"]]
+    usual = [path for path in start or () if is_test_file(path) and path not in trees["hidden"]]
     visible = usual if toml.visible_tests is None else toml.visible_tests
     metadata = metadata_of(toml.metadata, f"{where}/task.toml", problems)
-    if len(problems) > before:
+    if len(problems) > before or start is None:
         return None
     times = {id_: float(seconds) for id_, seconds in toml.times.items()}
     return make_task(
@@ -216,8 +234,8 @@ def _pytest_task(
         id=folder.resolve().name if toml.id is None else toml.id,
         prompt=prompt,
         start=start,
-        reference=Files(trees["reference"]),
-        suite=Files(trees["hidden"]),
+        reference=Files(trees["reference"], toml.removed),
+        suite=Files(trees["hidden"], toml.suite_removed),
         hidden=tuple(Test(id_, time_s=times.get(id_)) for id_ in ids),
         visible=tuple(Test(id_) for id_ in visible),
         protected=frozenset({*toml.protected, *trees["visible"]}),
@@ -343,7 +361,7 @@ def _strangers(folder: Path) -> Iterable[Problem]:
         yield Problem(shown(folder), "", f"a folder that can't be read ({error.strerror})", "a folder")
         return
     for entry in entries:
-        if entry.name in PARTS or entry.name in _LEFT_BEHIND or _ASIDE.fullmatch(entry.name):
+        if entry.name in (*PARTS, IMAGES) or entry.name in _LEFT_BEHIND or _ASIDE.fullmatch(entry.name):
             continue
         expected = f"only {', '.join(PARTS)} (and a README){near(entry.name, PARTS)}"
         yield Problem(shown(entry.path), "", "something that is no part of a task", expected)

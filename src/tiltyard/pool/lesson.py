@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictStr
@@ -21,6 +22,7 @@ from tiltyard.pool.model import (
     Strict,
     TestEntry,
     entry_of,
+    image_of,
     limits_of,
     make_task,
     metadata_of,
@@ -62,25 +64,36 @@ class LessonRow(Settings):
     meta: MetaRow = MetaRow()
 
 
-def read_lesson(data: Mapping[str, Any], where: str, problems: list[Problem]) -> Task | None:
-    """The task that a dict describes, or None with its problems appended."""
+def read_lesson(
+    data: Mapping[str, Any], where: str, problems: list[Problem], stores: Sequence[Path] = ()
+) -> Task | None:
+    """The task that a dict describes, or None with its problems appended. ``stores``: where its image may lie."""
     row = parse(LessonRow, dict(data), where, problems)
     if row is None:
         return None
     before = len(problems)
     at = f"{where} (task {row.id!r})"
     start = _files(row.start, row.stub, "start", "stub", row.main, at, problems)
+    if row.image:
+        if start:
+            found = "start files beside an image"
+            problems.append(Problem(at, "image", found, "one of the two: an image has all start files"))
+        start = image_of(row.image, stores, at, problems) or start
     reference = _files(row.reference, row.ref, "reference", "ref", row.main, at, problems)
     suite = _files(row.suite, None, "suite", "suite", row.main, at, problems)
-    if not reference:
+    if row.removed or row.suite_removed:
+        reference, suite = Files(reference, row.removed), Files(suite, row.suite_removed)
+    solved = bool(reference or reference.removed)
+    if not solved:
         problems.append(
             Problem(at, "ref", "nothing", "the text of a solution ('ref'), or files ('reference')")
         )
-    entry = entry_of(row, {**start, **reference}, at, problems)
+    files = {**start, **reference} if row.grading == "calls" else {}  # an image is not read for nothing
+    entry = entry_of(row, files, at, problems)
     metadata = metadata_of(row.meta, at, problems, row.tags)
     visible = tests_of(row.visible, "visible", row, at, problems)
     hidden = tests_of(row.hidden, "hidden", row, at, problems)
-    if not reference:
+    if not solved:
         return None
     task = make_task(
         where,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from tiltyard.pool.bigcodebench import is_bigcodebench, read_bigcodebench
 from tiltyard.pool.classeval import is_classeval, read_classeval
 from tiltyard.pool.collection import Pool, near, some_of
 from tiltyard.pool.exercism import read_exercises
-from tiltyard.pool.folder import is_task, read_pool_toml, read_task, shown, task_folders
+from tiltyard.pool.folder import IMAGES, is_task, read_pool_toml, read_task, shown, task_folders
 from tiltyard.pool.humaneval import is_humaneval, is_humaneval_plus, read_humaneval, read_humaneval_plus
 from tiltyard.pool.humanevalfix import is_humanevalfix, read_humanevalfix
 from tiltyard.pool.lesson import read_lesson
@@ -227,13 +228,16 @@ def _file(path: Path, family: str | None) -> _Reading:
         found = f"rows of {first.name}" if first else f"rows with the keys {some_of(list(rows[0].data))}"
         other = f"; use {first.family}:{path}" if first and first.family != "native" else ""
         raise UsageError(f"{path} holds {found}; expected {_names(family)}{other}")
+    stores = (path.absolute().parent / IMAGES,)
     for row, kind in zip(rows, kinds, strict=True):
         if family and (kind is None or kind.family != family):
             found = f"a row of {kind.name}" if kind else f"a row with the keys {some_of(list(row.data))}"
             problems.append(Problem(row.where, "", found, f"a row of {_names(family)}"))
         else:
             # A row of no known kind is read as a native one, which says what is missing.
-            reading.add(row.where, (kind or FORMATS[0]).read(row.data, row.where, problems))
+            kind = kind or FORMATS[0]
+            read = partial(read_lesson, stores=stores) if kind.family == "native" else kind.read
+            reading.add(row.where, read(row.data, row.where, problems))
     published = {kind.name for kind in kinds if kind and kind.family != "native"}
     if len(published) == 1:
         reading.name = published.pop()

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import (
@@ -28,7 +29,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tiltyard.errors import Problem, TaskError
+from tiltyard.errors import ArenaError, Problem, TaskError, UsageError
+from tiltyard.images import ImageFiles, Images
 from tiltyard.parsing import parse_source
 from tiltyard.pool.collection import near
 from tiltyard.pool.rows import short
@@ -129,6 +131,11 @@ class Settings(Strict):
     way: StrictStr = ""
     pythonpath: list[StrictStr] = Field(default=[])
     plugins: list[StrictStr] = Field(default=[])
+    image: StrictStr = ""
+    """Digest of the image that the start files are, "" if they are given one by one."""
+    removed: list[StrictStr] = Field(default=[])
+    """Start files that the reference takes away."""
+    suite_removed: list[StrictStr] = Field(default=[])
 
 
 def suite_settings(settings: Settings) -> dict[str, Any]:
@@ -139,6 +146,21 @@ def suite_settings(settings: Settings) -> dict[str, Any]:
         "pythonpath": tuple(settings.pythonpath),
         "plugins": tuple(settings.plugins),
     }
+
+
+def image_of(image: str, stores: Sequence[Path], where: str, problems: list[Problem]) -> Files | None:
+    """The files of an image, from the first of these stores that has it, or from this machine's cache."""
+    missing = ""
+    for root in (*stores, None):
+        try:
+            return Images(root).get(image)
+        except UsageError as error:
+            missing = missing or str(error)
+        except ArenaError as error:
+            missing = str(error)
+            break
+    problems.append(Problem(where, "image", missing, "an image that lies in images/ beside the tasks"))
+    return None
 
 
 _EXPECTED = {
@@ -280,11 +302,15 @@ def entry_of(
 
 def size_problems(files: Files, name: str, limits: Limits, where: str) -> Iterator[Problem]:
     """Files that the task's own limits would not let into a cell."""
-    for path, data in files.items():
-        if len(data) > limits.file_bytes:
+    # an image's files are not read for this
+    sizes = (
+        files.sizes if isinstance(files, ImageFiles) else {path: len(data) for path, data in files.items()}
+    )
+    for path, size in sizes.items():
+        if size > limits.file_bytes:
             expected = f"at most {limits.file_bytes} bytes (limits.file_bytes)"
-            yield Problem(where, f"{name}/{path}", f"a file of {len(data)} bytes", expected)
-    total = sum(map(len, files.values()))
+            yield Problem(where, f"{name}/{path}", f"a file of {size} bytes", expected)
+    total = sum(sizes.values())
     if total > limits.disk_bytes:
         expected = f"at most {limits.disk_bytes} bytes (limits.disk_bytes)"
         yield Problem(where, name, f"{total} bytes in all", expected)
