@@ -87,8 +87,7 @@ class Repository:
     @property
     def name(self) -> str:
         """What it is called: the last part of its address, or of its path."""
-        remote = self._try("config", "--get", "remote.origin.url").strip()
-        for said in (remote, str(self.path)):
+        for said in (self.remote, str(self.path)):
             parts = [p for p in re.split(r"[/:\\]", said.rstrip("/")) if p not in ("", ".git", "repo")]
             if parts:
                 return parts[-1].removesuffix(".git").rpartition("+")[2]
@@ -116,20 +115,32 @@ class Repository:
         asked += [f"--until={until}"] if until else []
         yield from _commits(self._text(*asked, self.commit(rev).sha, "--", *paths))
 
+    def history(
+        self, rev: str = "HEAD", *, since: str = "", until: str = ""
+    ) -> Iterator[tuple[Commit, tuple[Change, ...]]]:
+        """All that ``rev`` comes from, side branches too, newest first: each commit with what it changed against its
+        first parent. One call of git, however long the history is."""
+        asked = ["log", "-z", "--name-status", "-M", "--diff-merges=first-parent", "--root", "--no-ext-diff"]
+        asked += ["--date-order", f"--format=%x1e{_FORMAT.removesuffix('%x1e')}%x1f"]
+        asked += [f"--since={since}"] if since else []
+        asked += [f"--until={until}"] if until else []
+        for record in self._text(*asked, self.commit(rev).sha).split("\x1e")[1:]:
+            head, _, names = record.partition("\x1f")
+            for commit in _commits(head):
+                yield commit, _changes(names.lstrip("\0\n").split("\0"))
+
+    @property
+    def remote(self) -> str:
+        """The address that it was cloned from, as its configuration has it; "" if none. It may hold a password."""
+        return self._try("config", "--get", "remote.origin.url").strip()
+
     def changed(self, rev: str, base: str = "") -> tuple[Change, ...]:
         """What a commit changed against its first parent (or ``base``), sorted by path; a root's files are all new."""
         commit = self.commit(rev)
         against = base or commit.parent
         asked = ["diff-tree", "-r", "-z", "-M", "--name-status", "--no-commit-id", "--no-ext-diff"]
         asked += [against, commit.sha] if against else ["--root", commit.sha]
-        parts = iter(self._text(*asked).split("\0"))
-        found = []
-        for status in parts:
-            if not status:
-                continue
-            old = next(parts) if status[0] in "RC" else ""
-            found.append(Change(next(parts), status[0], old))
-        return tuple(sorted(found, key=lambda change: change.path))
+        return _changes(self._text(*asked).split("\0"))
 
     def files(self, rev: str) -> dict[str, bytes]:
         """The regular files of a commit, by path. A link to a file of the tree becomes that file's content; other links,
@@ -249,6 +260,16 @@ def _commits(text: str) -> Iterator[Commit]:
         if len(fields) == 5:
             sha, parents, author_date, commit_date, message = fields
             yield Commit(sha, tuple(parents.split()), author_date, commit_date, message.strip())
+
+
+def _changes(words: Sequence[str]) -> tuple[Change, ...]:
+    """What ``--name-status -z`` says, sorted by path."""
+    parts, found = iter(words), list[Change]()
+    for status in parts:
+        if status:
+            old = next(parts) if status[0] in "RC" else ""
+            found.append(Change(next(parts), status[0], old))
+    return tuple(sorted(found, key=lambda change: change.path))
 
 
 def _followed(path: str, links: dict[str, str]) -> str:
