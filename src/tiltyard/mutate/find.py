@@ -28,24 +28,30 @@ def mutations(source: str, operators: Iterable[str] = DEFAULT) -> list[Mutation]
 
     UsageError: an operator is not known, libcst is missing, or the source is no Python or too long.
     """
+    seen = {program(source)}
+    found: list[Mutation] = []
+    for mutation in candidates(source, operators):
+        made = program(apply(source, [mutation]))
+        if made is not None and made not in seen:
+            seen.add(made)
+            found.append(mutation)
+    return found
+
+
+def candidates(source: str, operators: Iterable[str] = DEFAULT) -> list[Mutation]:
+    """As :func:`mutations`, but whether one compiles, and differs from the source and from the others, is not looked at:
+    to look at all mutations of a large source takes minutes, and who draws a few can look at those (``program``)."""
     wanted = frozenset(operators)
     if unknown := sorted(wanted - OPERATORS.keys()):
         raise UsageError(f"operators: found {unknown[0]!r}; expected some of {', '.join(OPERATORS)}")
     if len(source) > MAX_SOURCE:
         raise UsageError(f"a source of {len(source)} characters; expected at most {MAX_SOURCE}")
-    seen = {_program(source)}
-    if None in seen:
+    if program(source) is None:
         raise UsageError("a source that does not compile can't be mutated")
-    found: list[Mutation] = []
-    for mutation in sorted(_candidates(source, wanted)):
-        program = _program(apply(source, [mutation]))
-        if program is not None and program not in seen:
-            seen.add(program)
-            found.append(mutation)
-    return found
+    return sorted(set(_candidates(source, wanted)))
 
 
-def _program(source: str) -> str | None:
+def program(source: str) -> str | None:
     """What the source means, whatever it looks like; None if it is no Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

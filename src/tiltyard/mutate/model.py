@@ -25,10 +25,12 @@ OPERATORS: Mapping[str, str] = {
     "copy": "a copy dropped, so that two names share one object",
     "variable": "one parameter of a function in the place of another",
     "moved": "two neighbouring statements in the other order",
+    "guard": "an if taken away: its body always done, or never; a filter dropped, one side of a choice alone",
+    "local": "one local variable of a function in the place of another that is used in the same way",
     "body": "a function whose body is gone",
 }
 """Every operator, and what it does in plain words."""
-DEFAULT = tuple(name for name in OPERATORS if name not in ("variable", "moved", "body"))
+DEFAULT = tuple(name for name in OPERATORS if name not in ("variable", "moved", "guard", "local", "body"))
 """What adequacy uses: the others make changes that are either found at once or often change nothing."""
 
 

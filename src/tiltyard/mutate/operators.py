@@ -83,6 +83,10 @@ class _Finder(cst.CSTVisitor):
         self._default = 0
         self._labels: set[int] = set()
         """Names that name no variable: attributes and keywords."""
+        self._kinds: list[dict[str, str]] = []
+        """For each function around: what kind of value its variables hold, as far as the source says."""
+        self._targets: set[int] = set()
+        """Names that are assigned to."""
 
     # -- what the operators ask ------------------------------------------------------------------------------------
 
@@ -110,6 +114,14 @@ class _Finder(cst.CSTVisitor):
         at = self._functions[-1].params
         return [p.name.value for p in (*at.posonly_params, *at.params, *at.kwonly_params)]
 
+    def alike(self, node: cst.Name) -> list[str]:
+        """The other variables of the function that hold the same kind of value, in the order of their names."""
+        if not self._kinds or id(node) in self._targets or id(node) in self._labels:
+            return []
+        kinds = self._kinds[-1]
+        kind = kinds.get(node.value)
+        return sorted(name for name in kinds if kind and kinds[name] == kind and name != node.value)
+
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -121,6 +133,11 @@ class _Finder(cst.CSTVisitor):
             self._scope.append(node.name.value)
         if isinstance(node, cst.FunctionDef):
             self._functions.append(node)
+            self._kinds.append(_kinds_of(self, node))
+        if isinstance(
+            node, (cst.AssignTarget, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName)
+        ):
+            self._targets |= _names_in(node.name if isinstance(node, cst.AsName) else node.target)
         if isinstance(node, cst.Attribute):
             self._labels.add(id(node.attr))
         if isinstance(node, cst.Arg) and node.keyword is not None:
@@ -145,6 +162,7 @@ class _Finder(cst.CSTVisitor):
             self._scope.pop()
         if isinstance(node, cst.FunctionDef):
             self._functions.pop()
+            self._kinds.pop()
         self._raising -= isinstance(node, cst.Raise)
         self._default -= isinstance(node, cst.Param)
 
@@ -247,6 +265,62 @@ def _name(f: _Finder, node: cst.Name) -> Found:
         after = others[(others.index(node.value) + 1) % len(others)]
         if "self" not in (after, node.value) and "cls" not in (after, node.value):
             yield "variable", *f.span(node), after
+    if not f._default:
+        for other in f.alike(node)[:2]:
+            yield "local", *f.span(node), other
+
+
+def _names_in(node: cst.CSTNode) -> set[int]:
+    """The names that a target assigns to: not those in the subscripts and attributes of it."""
+    if isinstance(node, cst.Name):
+        return {id(node)}
+    if isinstance(node, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+        return set().union(*(_names_in(child) for child in node.children))
+    return set()
+
+
+_KINDS = {
+    "len": "int", "int": "int", "sum": "int", "ord": "int", "range": "int", "str": "str", "repr": "str", "list": "list",
+    "sorted": "list", "dict": "dict", "set": "set", "tuple": "tuple", "float": "float",
+}  # fmt: skip
+_LITERALS: dict[type, str] = {
+    cst.Integer: "int", cst.Float: "float", cst.SimpleString: "str", cst.FormattedString: "str", cst.List: "list",
+    cst.ListComp: "list", cst.Dict: "dict", cst.DictComp: "dict", cst.Set: "set", cst.SetComp: "set",
+    cst.Comparison: "bool",
+}  # fmt: skip
+
+
+def _kinds_of(f: _Finder, function: cst.FunctionDef) -> dict[str, str]:
+    """What kind of value each variable holds: as annotated, or by the first thing that is assigned to it."""
+    kinds: dict[str, str] = {}
+    at = function.params
+    for p in (*at.posonly_params, *at.params, *at.kwonly_params):
+        if p.annotation is not None:
+            kinds[p.name.value] = " ".join(f.code(p.annotation.annotation).split())
+    _gather(function.body, kinds)
+    return kinds
+
+
+def _gather(node: cst.CSTNode, kinds: dict[str, str]) -> None:
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value):
+            if kind := _kind(value):
+                kinds.setdefault(name, kind)
+        case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))):
+            kinds.setdefault(name, "int")
+    for child in node.children:
+        _gather(child, kinds)
+
+
+def _kind(value: cst.BaseExpression) -> str:
+    match value:
+        case cst.Call(func=cst.Name(value=name)):
+            return _KINDS.get(name, "")
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract() | cst.FloorDivide()):
+            return _kind(left)
+    return _LITERALS.get(type(value), "")
 
 
 def _boolean(f: _Finder, node: cst.BooleanOperation) -> Found:
@@ -259,6 +333,34 @@ def _if(f: _Finder, node: cst.If | cst.IfExp | cst.CompIf) -> Found:
     yield "condition", *f.full(node.test), f"(not ({f.code(node.test)}))"
     yield "condition", *f.full(node.test), "(True)"
     yield "condition", *f.full(node.test), "(False)"
+
+
+def _guard(f: _Finder, node: cst.If) -> Found:
+    """The whole statement gone, or its body alone: what is left looks as if nobody had thought of the case."""
+    if node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
+        return
+    start, end = f.span(node)
+    if not f.module.bytes[start:].startswith(b"if"):
+        return  # an elif
+    yield "guard", start, end, "pass"
+    lines = f.module.bytes[slice(*f.span(node.body))].decode().split("\n")
+    column = start - (f.module.bytes.rfind(b"\n", 0, start) + 1)
+    inner = len(node.body.indent if node.body.indent is not None else f.module.default_indent)
+    if all(not line.strip() or line.startswith(" " * (column + inner)) for line in lines[1:]):
+        yield "guard", start, end, "\n".join([lines[0], *(line[inner:] for line in lines[1:])])
+
+
+def _one_side(f: _Finder, node: cst.IfExp) -> Found:
+    yield "guard", *f.span(node), f.code(node.body)
+    yield "guard", *f.span(node), f.code(node.orelse)
+
+
+def _filter(f: _Finder, node: cst.CompFor) -> Found:
+    for test in node.ifs:
+        start, end = f.span(test)
+        while start and f.module.bytes[start - 1 : start] == b" ":
+            start -= 1
+        yield "guard", start, end, ""
 
 
 def _while(f: _Finder, node: cst.While) -> Found:
@@ -402,24 +504,28 @@ def _block(f: _Finder, node: cst.IndentedBlock | cst.Module) -> Found:
     for one, two in itertools.pairwise(node.body):
         match one, two:
             case cst.SimpleStatementLine(body=[a]), cst.SimpleStatementLine(body=[b]):
-                if not any(
-                    isinstance(x, (cst.Import, cst.ImportFrom, cst.Return, cst.Raise)) for x in (a, b)
-                ):
+                fixed = (cst.Import, cst.ImportFrom, cst.Return, cst.Raise)
+                if not (isinstance(a, fixed) or isinstance(b, fixed) or _is_docstring(one)):
                     (start, a_end), (b_start, end) = f.span(a), f.span(b)
                     between = f.module.bytes[a_end:b_start].decode()
                     yield "moved", start, end, f"{f.code(b)}{between}{f.code(a)}"
 
 
 def _function(f: _Finder, node: cst.FunctionDef) -> Found:
-    if isinstance(node.body, cst.IndentedBlock):
-        yield "body", *f.span(node.body), "pass"
+    if not isinstance(node.body, cst.IndentedBlock):
+        return
+    start, end = f.span(node.body)
+    if _is_docstring(node.body.body[0]) and len(node.body.body) > 1:
+        start = f.span(node.body.body[1])[0]
+    if f.module.bytes[start:end].strip() != b"pass":
+        yield "body", start, end, "pass"
 
 
 _OPERATORS: dict[type, tuple[Callable[..., Found], ...]] = {
     cst.Comparison: (_comparison,), cst.BinaryOperation: (_binary,), cst.AugAssign: (_augmented,),
     cst.UnaryOperation: (_unary,), cst.Integer: (_integer,), cst.Float: (_float,), cst.SimpleString: (_string,),
-    cst.FormattedStringText: (_text,), cst.Name: (_name,), cst.BooleanOperation: (_boolean,), cst.If: (_if,),
-    cst.IfExp: (_if,), cst.CompIf: (_if,), cst.While: (_while,), cst.SimpleStatementLine: (_line,),
+    cst.FormattedStringText: (_text,), cst.Name: (_name,), cst.BooleanOperation: (_boolean,), cst.If: (_if, _guard),
+    cst.IfExp: (_if, _one_side), cst.CompIf: (_if,), cst.CompFor: (_filter,), cst.While: (_while,), cst.SimpleStatementLine: (_line,),
     cst.SimpleStatementSuite: (_line,), cst.Return: (_return,), cst.Raise: (_raise,), cst.ExceptHandler: (_handler,), cst.Call: (_call,),
     cst.Slice: (_slice,), cst.Subscript: (_subscript,), cst.IndentedBlock: (_block,), cst.FunctionDef: (_function,),
 }  # fmt: skip
