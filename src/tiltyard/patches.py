@@ -11,7 +11,9 @@ from __future__ import annotations
 import codecs
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from tiltyard.errors import UsageError
@@ -19,6 +21,8 @@ from tiltyard.task import Files, path_problem
 
 MAX_PATCH = 16 << 20
 """Characters of a patch that is read."""
+MAX_WORK = 1 << 20
+CONTEXT = 3
 _NULL = "/dev/null"
 _ODD_MODE = re.compile(r"^(?:new(?: file)? mode|index \S+) (120000|160000)$", re.MULTILINE)
 
@@ -55,13 +59,35 @@ def _of_file(path: str, old: bytes | None, new: bytes | None) -> str:
     if before is None or after is None:
         return f"{head}Binary files {source} and {target} differ\n"
     out = [head]
-    hunks = difflib.unified_diff(before, after, "", "", n=3)
-    for n, line in enumerate(hunks):
-        if n < 2:
-            out.append(f"{'---' if n == 0 else '+++'} {_ended(source if n == 0 else target)}\n")
-        else:
-            out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    for n, line in enumerate(_hunks(before, after)):
+        if n == 0:
+            out.append(f"--- {_ended(source)}\n+++ {_ended(target)}\n")
+        out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(out)
+
+
+def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
+    """The hunks' lines. A player's files may be made to take difflib hours: those are one hunk."""
+    if _work(before, after) <= MAX_WORK:
+        yield from islice(difflib.unified_diff(before, after, "", "", n=CONTEXT), 2, None)
+        return
+    first, last = _common(before, after), 0
+    shorter = min(len(before), len(after)) - first
+    last = min(_common(before[::-1], after[::-1]), shorter)
+    start, rest = max(0, first - CONTEXT), max(0, last - CONTEXT)
+    old, new = len(before) - rest - start, len(after) - rest - start
+    yield f"@@ -{start + 1 if old else start},{old} +{start + 1 if new else start},{new} @@\n"
+    yield from (f" {line}" for line in before[start:first])
+    yield from (f"-{line}" for line in before[first : len(before) - last])
+    yield from (f"+{line}" for line in after[first : len(after) - last])
+    yield from (f" {line}" for line in before[len(before) - last : len(before) - rest])
+
+
+def _work(before: list[str], after: list[str]) -> int:
+    """Pairs of equal lines that difflib will look at, but for lines that it leaves aside because they are too common."""
+    ours, theirs = Counter(before), Counter(after)
+    common = len(after) // 100 + 1 if len(after) >= 200 else len(after)
+    return sum(count * theirs[line] for line, count in ours.items() if theirs[line] <= common)
 
 
 def _ended(name: str) -> str:
@@ -124,6 +150,8 @@ def apply(patch: str, files: Mapping[str, bytes], *, fuzz: int = 0) -> Files:
             raise PatchError(f"{old}: the patch changes it, and there is no such file{_near(old, out)}")
         if new and new != old and new in out:
             raise PatchError(f"{new}: the patch makes it, and it is there already")
+        if old and not new and not len(file) and out[old]:
+            raise PatchError(f"{old}: the patch deletes it without showing its {len(out[old])} bytes; it may be cut off")
         data = _patched(file, old or new, out[old] if old else b"", fuzz)
         if old and old != new:
             del out[old]

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, TypeVar
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from tiltyard import patches
 from tiltyard.cells.protocol import Cell, CellLost, Wall
 from tiltyard.env.clock import Clock
 from tiltyard.env.episode import Episode, Step, own_copy
@@ -41,11 +42,25 @@ from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
 from tiltyard.task import REWARD_RULES, Files, Limits, RewardRule, Task, Test
 from tiltyard.tools import Call, Refusal, hands, parse_action, text, tools_of
+from tiltyard.tools.code_search import search
+from tiltyard.tools.patching import apply_patch
 from tiltyard.tools.shell import bash
 from tiltyard.tools.visible import run_tests
 
 _T = TypeVar("_T")
 SUBMITTED = "Submitted. The episode is over."
+HANDS: Mapping[str, Callable[..., str]] = {
+    "view_file": hands.view_file,
+    "list_files": hands.list_files,
+    "write_file": hands.write_file,
+    "replace_text": hands.replace_text,
+    "apply_patch": apply_patch,
+    "search": search,
+    "bash": bash,
+}
+"""What carries out a tool, with a bench and the action's arguments."""
+MAX_PATCH = 4 << 20
+"""Characters of what was handed in, as a diff in ``info["patch"]``; a longer one is left out."""
 OVER = "The episode is over; this action was not carried out. reset() starts a new one."
 
 
@@ -274,9 +289,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
         bench = hands.Bench(self._cell(), self.limits, self._place.protected)
         arguments: dict[str, Any] = dict(parsed.arguments)
         if parsed.tool == "run_tests":
-            return run_tests(bench.cell, self.task, bench.limits, self._examine)
-        tool: Callable[..., str] = bash if parsed.tool == "bash" else getattr(hands, parsed.tool)
-        return tool(bench, **arguments)
+            return run_tests(bench.cell, self.task, bench.limits, self._examine, **arguments)
+        return HANDS[parsed.tool](bench, **arguments)
 
     def _cell(self) -> Cell:
         """The episode's cell; opened now if it was not needed before, and brought to where a snapshot was taken."""
@@ -347,7 +361,11 @@ class CodeEnv(gymnasium.Env[str, Any]):
             if taken.skipped:
                 facts["left_out"] = [f"{path}: {why}" for path, why in taken.skipped]
         self._held.close_cell()
-        verdict = self._grade(self._scenes.as_played(self.task), self._place.submission(captured))
+        submission = self._place.submission(captured)
+        if self.task.shell:
+            patch = patches.diff(self.task.start, submission.over(self.task.start))
+            facts["patch"] = patch if len(patch) <= MAX_PATCH else ""
+        verdict = self._grade(self._scenes.as_played(self.task), submission)
         facts |= {"verdict": verdict.as_dict(), "passed": verdict.passed, "total": verdict.total}
         if verdict.void is not None:
             facts["void"] = verdict.void

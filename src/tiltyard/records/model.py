@@ -125,7 +125,8 @@ class EpisodeRecord:
     episode ended without one. ``started`` is UTC in ISO format; ``seconds`` wall-clock. ``id`` and ``run`` are given
     by the store. Where a model played: ``model`` is its name, ``messages`` the transcript, ``usage`` what all turns
     took, and ``ended_by`` why the player came to its end ("submit", or what it was submitted for: "stop", "turns",
-    "tokens", "context", "refusal"); the replay needs none of them.
+    "tokens", "context", "refusal"); the replay needs none of them. ``patch`` is what was handed in, as a unified diff
+    against the start, where the task gives a shell.
     """
 
     task: str
@@ -157,6 +158,7 @@ class EpisodeRecord:
     ended_by: str = ""
     usage: Usage = Usage()
     messages: tuple[MessageRecord, ...] = ()
+    patch: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", finite(self.reward))
@@ -188,7 +190,7 @@ class EpisodeRecord:
     @property
     def digest(self) -> str:
         """SHA-256, 64 hex digits, over what must be equal on replay: the task's digest, seeds, the actions,
-        observations, rewards and ends of all steps, and the verdict. Of a void only that it is one, because the
+        observations, rewards and ends of all steps, the patch, and the verdict. Of a void only that it is one, because the
         reason is the machine's."""
         verdict = (
             None if self.verdict is None else {**self.verdict, "void": self.verdict.get("void") is not None}
@@ -202,7 +204,7 @@ class EpisodeRecord:
             "reward": self.reward,
             "void": self.void is not None,
             "verdict": verdict,
-        }
+        } | ({"patch": self.patch} if self.patch else {})
         return hashlib.sha256(json.dumps(whole, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:

@@ -148,6 +148,7 @@ episodes = Table(
     Column("invalid_count", Integer, nullable=False, server_default=text("0")),
     Column("truncated_by", ExactText, nullable=False, server_default=""),
     Column("text_chars", BigInteger, nullable=False, server_default=text("0")),
+    Column("patch", ExactText, nullable=False, server_default=""),
     Index("episodes_by_run", "run", "number"),
     Index("episodes_by_task", "task"),
 )
@@ -225,7 +226,12 @@ def _counts(connection: Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _transcripts, _counts)
+def _patches(connection: Connection) -> None:
+    """Version 4: what was handed in of a repository, as a diff."""
+    _add_missing(connection, episodes)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _transcripts, _counts, _patches)
 """``MIGRATIONS[n]`` takes a store from version n to version n + 1."""
 
 VERSION = len(MIGRATIONS)

@@ -99,6 +99,7 @@ def atif(record: EpisodeRecord) -> dict[str, Any]:
             "flags": list(record.flags),
             "ended_by": record.ended_by,
             "truncated_by": record.truncated_by,
+            "patch": record.patch,
             "attempt": record.attempt,
             "seed": record.seed,
             "digest": record.digest,
@@ -251,7 +252,7 @@ def _encodable(value: Any) -> Any:
 
 
 _TEXTS = ("id", "run", "task", "task_digest", "player", "model", "ended_by", "pool", "pool_version")
-_MORE_TEXTS = ("pool_digest", "pool_spec", "wall", "observation", "void", "started", "truncated_by", "digest")
+_MORE_TEXTS = ("pool_digest", "pool_spec", "wall", "observation", "void", "started", "truncated_by", "digest", "patch")
 _INTEGERS = ("run_seed", "seed", "attempt", "number", "turns")
 _PLAIN = (*_TEXTS, *_MORE_TEXTS, *_INTEGERS, "reward", "seconds")
 

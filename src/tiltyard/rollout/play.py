@@ -94,6 +94,7 @@ def record_of(
         void=why,
         verdict=verdict,
         flags=tuple(verdict["flags"]) if verdict else (),
+        patch=last.get("patch", ""),
     )
 
 

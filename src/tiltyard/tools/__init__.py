@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tiltyard.tools.actions import Call, Refusal, canonical, parse_action
-from tiltyard.tools.definitions import ALL, BASH, FORMS, TOOLS, Param, Tool, schemas, tools_of
+from tiltyard.tools.definitions import ALL, FORMS, TOOLS, Param, Tool, schemas, tools_of
 
 __all__ = [
     "ALL",
-    "BASH",
     "FORMS",
     "TOOLS",
     "Call",

@@ -15,7 +15,7 @@ import difflib
 import json
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tiltyard.tools import text
@@ -275,6 +275,8 @@ def _check(name: Any, given: dict[str, Any], tools: tuple[Tool, ...]) -> Call:
 
 
 def _to_text(value: Any, param: Param) -> str:
+    if param.lines and type(value) in (list, tuple):
+        return "\n".join(_to_text(item, replace(param, lines=False)) for item in value)
     if not issubclass(type(value), str):
         raise _Bad(f"found {_kind(value)} as '{param.name}'; expected a text")
     plain = _str(value)

@@ -24,6 +24,8 @@ class Param:
     description: str
     required: bool = True
     minimum: int | None = None
+    lines: bool = False
+    """A list of texts is taken as well, each for a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,47 @@ BASH = Tool(
     "what it leaves running ends with it. Nothing can be typed into it.",
     (Param("command", "string", "The command, of one or more lines."),),
 )
-"""Only for tasks that give a shell (``Task.shell``)."""
-ALL: tuple[Tool, ...] = (*TOOLS[:-1], BASH, TOOLS[-1])
+SEARCH = Tool(
+    "search",
+    "Find the lines that a regular expression matches in the workspace's text files, with path and line number.",
+    (
+        Param("pattern", "string", "The regular expression, such as 'def parse_\\w+'."),
+        Param(
+            "path",
+            "string",
+            "A file or folder to search in; the whole workspace if left out.",
+            required=False,
+        ),
+    ),
+    read_only=True,
+)
+APPLY_PATCH = Tool(
+    "apply_patch",
+    "Apply a unified diff ('--- a/PATH', '+++ b/PATH', '@@ … @@') to the workspace. All of it is applied, or nothing.",
+    (Param("patch", "string", "The diff, as git diff prints it; may change, create and delete files."),),
+)
+RUN_CHOSEN = Tool(
+    "run_tests",
+    "Run tests on the files as they are now, and show what failed and why: the visible ones, or those that are named.",
+    (
+        Param(
+            "ids",
+            "string",
+            "Tests to run, one a line: a file ('tests/test_core.py') or a test in it ('tests/test_core.py::test_mean').",
+            required=False,
+            lines=True,
+        ),
+    ),
+)
+WITH_SHELL: tuple[Tool, ...] = (*TOOLS[:-2], APPLY_PATCH, SEARCH, BASH, RUN_CHOSEN, TOOLS[-1])
+"""For tasks that give a shell (``Task.shell``)."""
+ALL = WITH_SHELL
+"""Every tool, in its widest form."""
 
 
 def tools_of(shell: bool) -> tuple[Tool, ...]:
     """The tools of a task, by whether it gives a shell."""
-    return ALL if shell else TOOLS
+    return WITH_SHELL if shell else TOOLS
 
 
 def find(name: str, tools: tuple[Tool, ...] = TOOLS) -> Tool | None:

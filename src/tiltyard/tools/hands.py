@@ -104,7 +104,7 @@ def list_files(bench: Bench) -> str:
 def write_file(bench: Bench, path: str, content: str) -> str:
     """Create or replace a file."""
     path = clean_path(path)
-    _writable(bench, path)
+    check_writable(bench, path)
     data = content.encode()
     _write(bench, path, data)
     return f"Wrote {text.name(path)}: {text.plural(len(data), 'byte')}, {text.plural(_count_lines(content), 'line')}."
@@ -114,7 +114,7 @@ def replace_text(bench: Bench, path: str, old: str, new: str) -> str:
     """Replace the one place where ``old`` stands."""
     path = clean_path(path)
     shown = text.name(path)
-    _writable(bench, path)
+    check_writable(bench, path)
     if not old:
         raise PlayerError(
             "Found an empty 'old'; expected the text to replace. write_file() replaces a whole file."
@@ -154,17 +154,23 @@ def _count_lines(content: str) -> int:
     return content.count("\n") + (not content.endswith("\n") if content else 0)
 
 
-def _writable(bench: Bench, path: str) -> None:
+def check_writable(bench: Bench, path: str) -> None:
+    """PlayerError if the task protects the path, or a folder that it is in."""
     parts = path.split("/")
     for n in range(1, len(parts) + 1):
         if (why := bench.protected.get("/".join(parts[:n]))) is not None:
             raise PlayerError(f"{text.name('/'.join(parts[:n]))} is protected: {why}. Nothing was written.")
 
 
-def _write(bench: Bench, path: str, data: bytes) -> None:
+def check_size(bench: Bench, path: str, data: bytes) -> None:
+    """PlayerError if these bytes are more than one file may have."""
     if len(data) > bench.limits.file_bytes:
         raise PlayerError(
             f"Found {len(data)} bytes for {text.name(path)}; expected at most {bench.limits.file_bytes}. "
             "Nothing was written."
         )
+
+
+def _write(bench: Bench, path: str, data: bytes) -> None:
+    check_size(bench, path, data)
     bench.cell.write(path, data)

@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tiltyard.cells.protocol import Cell, Run, RunResult
+from tiltyard.errors import PlayerError
 from tiltyard.parsing import parse_source
 from tiltyard.referee.inside.visible import neutral
 from tiltyard.referee.pytest_files import layout
@@ -20,6 +22,7 @@ from tiltyard.referee.pytest_kit import pytest_kit
 from tiltyard.referee.stdio import judge
 from tiltyard.task import Limits, Task, Test
 from tiltyard.tools import text
+from tiltyard.tools.hands import clean_path
 
 GRACE_S = 5.0
 """Over the runner's own limit, so that its report names what took so long; beyond it the run is stopped from outside."""
@@ -29,10 +32,21 @@ Examine = Callable[[tuple[Test, ...]], Mapping[str, tuple[bool, str]]]
 """Grades visible tests on the workspace as it is: id → (passed, reason)."""
 
 
-def run_tests(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
-    """Run the task's visible tests and say how they went."""
+def run_tests(cell: Cell, task: Task, limits: Limits, examine: Examine, ids: str = "") -> str:
+    """Run the task's visible tests and say how they went; only those that ``ids`` names, one a line, if it names any. In a
+    suite these may be any tests of the workspace. PlayerError: there is no such test."""
+    wanted = tuple(dict.fromkeys(line.strip() for line in ids.split("\n") if line.strip()))
+    if wanted and task.grading == "pytest":
+        return _run_suite(cell, task, limits, tuple(map(_node_id, wanted)))
     if not task.visible:
-        return "This task has no visible tests. The hidden tests run when you submit."
+        more = " ids names tests of your own, if you have written any." if task.grading == "pytest" else ""
+        return f"This task has no visible tests.{more} The hidden tests run when you submit."
+    if wanted:
+        unknown = [id for id in wanted if id not in {test.id for test in task.visible}]
+        if unknown:
+            known = ", ".join(text.name(test.id, 60) for test in task.visible[:20])
+            raise PlayerError(f"Found no visible test {text.name(unknown[0])!r}; expected some of {known}.")
+        task = replace(task, visible=tuple(test for test in task.visible if test.id in wanted))
     if task.grading == "stdio":
         return _run_programs(cell, task, limits)
     if task.grading == "pytest":
@@ -104,11 +118,18 @@ def _ended(result: RunResult, report: str, limits: Limits) -> str:
 # -- pytest ------------------------------------------------------------------------------------------------------
 
 
-def _run_suite(cell: Cell, task: Task, limits: Limits) -> str:
-    """The visible test files, by pytest, in the player's cell and on the files as they are there."""
+def _node_id(id: str) -> str:
+    path, colons, rest = id.partition("::")
+    return f"{clean_path(path)}{colons}{rest}"
+
+
+def _run_suite(cell: Cell, task: Task, limits: Limits, ids: tuple[str, ...] = ()) -> str:
+    """The visible test files, or the tests that are named, by pytest, in the player's cell and on the files as they are
+    there."""
     config = {
         "kit": dict(pytest_kit().packages),
-        "tests": [test.id for test in task.visible],
+        "tests": list(ids or (test.id for test in task.visible)),
+        "what": "chosen" if ids else "visible",
         "roots": list(layout(task).roots),
         "plugins": list(task.plugins),
         "run_s": limits.run_s,

@@ -1,6 +1,6 @@
 """Runs visible test files with pytest in the player's own cell, and says in plain text what failed and why.
 
-Standard input is one JSON object: ``kit`` (see ``kit``), ``tests`` (paths or node ids), ``roots``, ``plugins``, ``run_s``
+Standard input is one JSON object: ``kit`` (see ``kit``), ``tests`` (paths or node ids; ``what``: what they are called), ``roots``, ``plugins``, ``run_s``
 (seconds for everything). Standard output is the report; its last line counts what passed. As in ``visible``: nothing here
 decides a reward, and nothing secret is here. One process runs the session; what it can't say of itself, because it
 hangs or ends, the one that watches it says.
@@ -129,5 +129,5 @@ def _report(
             blocks.append(f"TIMED OUT{where}: one run of all tests may take {_seconds(config['run_s'])}.")
     if printed:
         blocks.append(f"printed:\n{printed}")
-    blocks.append(f"{passed} of {total} visible {'test' if total == 1 else 'tests'} passed")
+    blocks.append(f"{passed} of {total} {config['what']} {'test' if total == 1 else 'tests'} passed")
     return [block for block in blocks if block]
