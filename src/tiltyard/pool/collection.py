@@ -10,7 +10,7 @@ import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import overload
@@ -51,12 +51,14 @@ class Pool(Sequence[Task]):
     """A frozen sequence of tasks. ``pool[0]``, ``pool["median"]``, ``pool[2:5]`` (a pool again), ``"median" in pool``.
 
     ``version`` is raised by the pool's author when a reward's meaning changes; where the source has none, it is the
-    first 12 digits of the digest. Raises :class:`TaskError` if two tasks have the same id.
+    first 12 digits of the digest. ``left_out`` are rows of the source that can't be built on this machine, with the
+    reasons. Raises :class:`TaskError` if two tasks have the same id.
     """
 
     name: str
     version: int | str
     tasks: tuple[Task, ...]
+    left_out: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         twice = sorted(id_ for id_, n in Counter(t.id for t in self.tasks).items() if n > 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,8 @@ from tiltyard.pool.humaneval import is_humaneval, is_humaneval_plus, read_humane
 from tiltyard.pool.humanevalfix import is_humanevalfix, read_humanevalfix
 from tiltyard.pool.lesson import read_lesson
 from tiltyard.pool.mbpp import is_mbpp, is_mbpp_plus, read_mbpp, read_mbpp_plus
-from tiltyard.pool.rows import SUFFIXES, read_rows, short
+from tiltyard.pool.rows import SUFFIXES, Row, read_rows, short
+from tiltyard.pool.swebench import Built, is_swebench, read_swebench
 from tiltyard.task import Task
 
 Spec = str | os.PathLike[str] | Pool | Task | Mapping[str, Any] | Iterable[Any]
@@ -30,9 +32,13 @@ Reader = Callable[[Mapping[str, Any], str, list[Problem]], Task | None]
 
 BUILTIN = Path(__file__).with_name("builtin")
 FORMS = (
-    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'bigcodebench:FILE', 'exercism:DIR', a "
+    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'bigcodebench:FILE', 'exercism:DIR', "
+    "'swebench:FILE', a "
     ".jsonl file (.json, .gz as well), a folder (one task, or one a task), or a Python list of dicts and Tasks"
 )
+
+
+SWEBENCH = "swebench"
 
 
 class Format(NamedTuple):
@@ -41,11 +47,13 @@ class Format(NamedTuple):
     name: str
     family: str
     fits: Callable[[Mapping[str, Any]], bool]
-    read: Reader
+    read: Reader | None
+    """None: rows of this kind are read together (``read_swebench``)."""
 
 
 FORMATS = (
     Format("tasks", "native", lambda row: "hidden" in row, read_lesson),
+    Format("swe-bench", SWEBENCH, is_swebench, None),
     Format("humanevalfix", "humanevalfix", is_humanevalfix, read_humanevalfix),
     Format("classeval", "classeval", is_classeval, read_classeval),
     Format("bigcodebench", "bigcodebench", is_bigcodebench, read_bigcodebench),
@@ -65,42 +73,79 @@ class _Reading:
     version: int | str | None = None
     found: list[tuple[str, Task]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    left_out: list[Problem] = field(default_factory=list)
 
     def add(self, where: str, task: Task | None) -> None:
         if task is not None:
             self.found.append((where, task))
 
 
-def load(spec: Spec, *, tasks: Sequence[str] = (), tags: Sequence[str] = ()) -> Pool:
+@dataclass(frozen=True)
+class _Wishes:
+    """What a caller said beside the spec. ``only``: globs on ids, so that rows nobody asked for are not built."""
+
+    only: tuple[str, ...] = ()
+    repos: str | os.PathLike[str] | None = None
+    progress: Built | None = None
+
+
+def load(
+    spec: Spec,
+    *,
+    tasks: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    repos: str | os.PathLike[str] | None = None,
+    progress: Built | None = None,
+) -> Pool:
     """The pool that ``spec`` names, filtered.
 
     ``tasks`` are globs on ids, ``tags`` any of which a task must have; both empty take everything. Raises
     :class:`TaskError` with every problem if any task is malformed, :class:`UsageError` for an unknown spec, a file that
-    can't be read, and a filter that selects nothing.
+    can't be read, and a filter that selects nothing. ``repos`` is the folder of repositories for ``swebench:FILE`` (None:
+    $TILTYARD_REPOS), ``progress`` is told of each of its rows; those that can't be built here are in ``pool.left_out``,
+    and only if there is no other it is an error.
     """
-    pool, problems = _load(spec)
+    pool, problems = _load(spec, _wishes(tasks, repos, progress))
     if problems:
         raise TaskError(problems)
-    return pool.select(tasks, tags)
+    return _selected(pool, tasks, tags)
 
 
 def load_lenient(
-    spec: Spec, *, tasks: Sequence[str] = (), tags: Sequence[str] = ()
+    spec: Spec,
+    *,
+    tasks: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    repos: str | os.PathLike[str] | None = None,
+    progress: Built | None = None,
 ) -> tuple[Pool, list[Problem]]:
     """As :func:`load`, but the well-formed tasks come back together with what is wrong with the others."""
-    pool, problems = _load(spec)
-    return pool.select(tasks, tags), problems
+    pool, problems = _load(spec, _wishes(tasks, repos, progress))
+    if not pool.tasks and pool.left_out:
+        return pool, problems
+    return _selected(pool, tasks, tags), problems
 
 
-def _load(spec: Spec) -> tuple[Pool, list[Problem]]:
+def _wishes(tasks: Sequence[str], repos: str | os.PathLike[str] | None, progress: Built | None) -> _Wishes:
+    return _Wishes((tasks,) if isinstance(tasks, str) else tuple(tasks), repos, progress)
+
+
+def _selected(pool: Pool, tasks: Sequence[str], tags: Sequence[str]) -> Pool:
+    """Filtered. If nothing is left because rows can't be built here, the error says why they can't."""
+    if not pool.tasks and pool.left_out:
+        raise TaskError(list(pool.left_out))
+    return pool.select(tasks, tags)
+
+
+def _load(spec: Spec, wishes: _Wishes) -> tuple[Pool, list[Problem]]:
     if isinstance(spec, Pool):
         return spec, []
     if isinstance(spec, Task):
         spec = [spec]
     if isinstance(spec, str):
-        reading = _named(spec)
+        reading = _named(spec, wishes)
     elif isinstance(spec, os.PathLike):
-        reading = _path(Path(os.fspath(spec)), None)
+        reading = _path(Path(os.fspath(spec)), None, wishes)
     elif isinstance(spec, Mapping):
         reading = _items([spec])
     elif isinstance(spec, Iterable) and not isinstance(spec, (bytes, bytearray)):
@@ -108,11 +153,11 @@ def _load(spec: Spec) -> tuple[Pool, list[Problem]]:
     else:
         raise UsageError(f"{short(spec)} names no pool; a pool is {FORMS}")
     unique = _unique(reading)
-    if not unique and not reading.problems:
+    if not unique and not reading.problems and not reading.left_out:
         raise UsageError(f"pool {reading.name!r} has no task in it; expected at least one")
     pool = Pool(reading.name, 0, tuple(task for _, task in unique))
     version = pool.digest[:12] if reading.version is None else reading.version
-    return Pool(reading.name, version, pool.tasks), reading.problems
+    return Pool(reading.name, version, pool.tasks, tuple(reading.left_out)), reading.problems
 
 
 def _unique(reading: _Reading) -> list[tuple[str, Task]]:
@@ -129,7 +174,7 @@ def _unique(reading: _Reading) -> list[tuple[str, Task]]:
     return out
 
 
-def _named(spec: str) -> _Reading:
+def _named(spec: str, wishes: _Wishes) -> _Reading:
     if spec == "builtin":
         reading = _folder(BUILTIN)
         reading.name = "builtin"
@@ -141,10 +186,10 @@ def _named(spec: str) -> _Reading:
             raise UsageError(
                 f"{spec!r} names no file; expected {head}:{'DIR' if head == EXERCISM else 'FILE'}"
             )
-        return _path(_expanded(rest), head)
+        return _path(_expanded(rest), head, wishes)
     path = _expanded(spec)
     if spec and _exists(path):
-        return _path(path, None)
+        return _path(path, None, wishes)
     hint = near(head if colon else spec, ["builtin", *families])
     if not hint and spec and ("/" in spec or spec.endswith(SUFFIXES)):
         raise UsageError(f"no such file or folder: {spec}")
@@ -170,7 +215,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _path(path: Path, family: str | None) -> _Reading:
+def _path(path: Path, family: str | None, wishes: _Wishes) -> _Reading:
     if not _exists(path):
         raise UsageError(f"no such file or folder: {path}")
     if family == EXERCISM:
@@ -179,7 +224,7 @@ def _path(path: Path, family: str | None) -> _Reading:
         if family:
             raise UsageError(f"{path} is a folder; expected the file in which {family} is published")
         return _folder(path)
-    return _file(path, family)
+    return _file(path, family, wishes)
 
 
 def _folder(path: Path) -> _Reading:
@@ -215,7 +260,7 @@ def _exercism(path: Path) -> _Reading:
     return reading
 
 
-def _file(path: Path, family: str | None) -> _Reading:
+def _file(path: Path, family: str | None, wishes: _Wishes) -> _Reading:
     rows, problems = read_rows(path)
     reading = _Reading(_stem(path), problems=problems)
     if not rows and not problems:
@@ -229,19 +274,43 @@ def _file(path: Path, family: str | None) -> _Reading:
         other = f"; use {first.family}:{path}" if first and first.family != "native" else ""
         raise UsageError(f"{path} holds {found}; expected {_names(family)}{other}")
     stores = (path.absolute().parent / IMAGES,)
+    together = [row for row, kind in zip(rows, kinds, strict=True) if kind and kind.family == SWEBENCH]
+    if together and family in (None, SWEBENCH):
+        _swebench(together, wishes, reading)
     for row, kind in zip(rows, kinds, strict=True):
+        if kind is not None and kind.read is None and family in (None, kind.family):
+            continue  # read with the others of its kind
         if family and (kind is None or kind.family != family):
             found = f"a row of {kind.name}" if kind else f"a row with the keys {some_of(list(row.data))}"
             problems.append(Problem(row.where, "", found, f"a row of {_names(family)}"))
         else:
             # A row of no known kind is read as a native one, which says what is missing.
-            kind = kind or FORMATS[0]
-            read = partial(read_lesson, stores=stores) if kind.family == "native" else kind.read
+            read = kind.read if kind and kind.family != "native" else partial(read_lesson, stores=stores)
+            assert read is not None
             reading.add(row.where, read(row.data, row.where, problems))
     published = {kind.name for kind in kinds if kind and kind.family != "native"}
     if len(published) == 1:
         reading.name = published.pop()
     return reading
+
+
+def _swebench(rows: list[Row], wishes: _Wishes, reading: _Reading) -> None:
+    ids = [str(row.data["instance_id"]) for row in rows]
+    for glob in wishes.only:
+        if not any(id_ == glob or fnmatchcase(id_, glob) for id_ in ids):
+            hint = near(glob, ids) or f"; the tasks are: {some_of(ids)}"
+            raise UsageError(f"no row of {reading.name!r} matches {glob!r}{hint}")
+    chosen, seen = list[Row](), set[str]()
+    for row, id_ in zip(rows, ids, strict=True):
+        if id_ in seen:
+            found = f"{id_!r}, which an earlier row has"
+            reading.left_out.append(Problem(row.where, "instance_id", found, "ids that differ"))
+        elif not wishes.only or any(id_ == glob or fnmatchcase(id_, glob) for glob in wishes.only):
+            chosen.append(row)
+        seen.add(id_)
+    for end in read_swebench(chosen, wishes.repos, wishes.progress):
+        reading.add(end.where, end.task)
+        reading.left_out += [end.problem] if end.problem else []
 
 
 def _kind(data: Mapping[str, Any]) -> Format | None:

@@ -1,4 +1,4 @@
-"""Reading rows: JSON Lines, JSON, either gzipped, from a file. Every problem is collected; a bad row hides no other.
+"""Reading rows: JSON Lines, JSON, either gzipped, or Parquet, from a file. Every problem is collected; a bad row hides no other.
 
 What comes back is plain data with the place where each row stood. Nothing here knows what a task is.
 """
@@ -56,6 +56,8 @@ def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
         raw = path.read_bytes()
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror or error}") from None
+    if raw[:4] == b"PAR1":
+        return _parquet(path)
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
@@ -72,6 +74,20 @@ def read_rows(path: Path) -> tuple[list[Row], list[Problem]]:
     if text.lstrip().startswith("["):
         return _whole(text, path)
     return _lines(text, path)
+
+
+def _parquet(path: Path) -> tuple[list[Row], list[Problem]]:
+    try:
+        import pyarrow.parquet as parquet  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError:
+        raise UsageError(
+            f"{path} is a Parquet file, which needs pyarrow: pip install 'tiltyard[parquet]'"
+        ) from None
+    try:
+        values = parquet.read_table(path).to_pylist()
+    except (ValueError, OSError) as error:
+        return [], [Problem(str(path), "", f"a damaged Parquet file ({error})", "a whole one")]
+    return _objects([(f"{path}[{n}]", item) for n, item in enumerate(values)], [])
 
 
 def _lines(text: str, path: Path) -> tuple[list[Row], list[Problem]]:
