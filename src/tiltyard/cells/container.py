@@ -34,6 +34,7 @@ from tiltyard.cells.process import interpreter
 from tiltyard.cells.programs import PACKAGE, Interpreter, package_lines
 from tiltyard.cells.protocol import Cell, CellLimits, Run
 from tiltyard.cells.rootfs import there
+from tiltyard.cells.siblings import Siblings
 from tiltyard.errors import ArenaError, UsageError
 
 MODES = ("keeper", "exec", "run")
@@ -100,6 +101,7 @@ class ContainerWall:
         self._interpreter = _real(interpreter(python))
         self._kit = kit or Kit()
         self._siblings: dict[Kit, ContainerWall] = {}
+        self._others: Siblings[ContainerWall] = Siblings()
         self._ready: Ready | None = None
         self._filter = ""
         self._lock = threading.Lock()
@@ -164,7 +166,29 @@ class ContainerWall:
                 )
             return self._siblings[kit]
 
+    def with_python(self, python: str) -> ContainerWall:
+        """This wall with another interpreter and its packages, in an image made of them: see
+        ``tiltyard.cells.siblings``. ArenaError: the wall's image was named, and has an interpreter of its own."""
+        if self._image is not None:
+            raise ArenaError(
+                f"a task needs an interpreter with packages of its own, and this wall's cells are of {self._image!r};"
+                " leave image= out"
+            )
+        return self._others.get(python, lambda: self._like_this(python))
+
+    def _like_this(self, python: str) -> ContainerWall:
+        return ContainerWall(
+            engine=self.engine,
+            runtime=self._runtime,
+            mode=self.mode,
+            hash_seed=self._hash_seed,
+            python=python,
+            cpus=self._cpus,
+            transport=self._transport,
+        )
+
     def close(self) -> None:
+        self._others.close()
         for sibling in list(self._siblings.values()):
             sibling.close()
         close_all(self._cells)

@@ -39,6 +39,7 @@ from tiltyard.cells.programs import (
     uncached_lines,
 )
 from tiltyard.cells.protocol import CellLimits, Run
+from tiltyard.cells.siblings import Siblings
 from tiltyard.errors import ArenaError
 
 START_S = 60.0
@@ -90,6 +91,7 @@ class NamespaceWall:
             )  # a virtual environment has nothing that cells need
         self._key = _Key(found, hash_seed, tuple(preload), kit or Kit())
         self._siblings: dict[Kit, NamespaceWall] = {}
+        self._others: Siblings[NamespaceWall] = Siblings()
         self._held: list[_Server] = []
         self._cells: weakref.WeakSet[KeeperCell | Solo] = weakref.WeakSet()
         self._lent: list[tuple[KeeperCell, int]] = []
@@ -184,6 +186,12 @@ class NamespaceWall:
                 self._siblings[kit] = made
             return self._siblings[kit]
 
+    def with_python(self, python: str) -> NamespaceWall:
+        """This wall with another interpreter and its packages, without a kit: see ``tiltyard.cells.siblings``."""
+        key = self._key
+        make = lambda: NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload)  # noqa: E731
+        return self._others.get(python, make)
+
     def _bring_up(
         self, limits: CellLimits, letter: Letter | None
     ) -> tuple[socket.socket, Callable[[], None]]:
@@ -211,6 +219,7 @@ class NamespaceWall:
             cell.close()
         for sibling in list(self._siblings.values()):
             sibling.close()
+        self._others.close()
         _release(self._held)
 
     def _check_owner(self) -> None:

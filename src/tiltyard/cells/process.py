@@ -24,6 +24,7 @@ from tiltyard.cells.client import KeeperCell, close_all, filled, socket_pair
 from tiltyard.cells.inside import procs, tree, wire
 from tiltyard.cells.programs import Interpreter
 from tiltyard.cells.protocol import CellLimits
+from tiltyard.cells.siblings import Siblings
 from tiltyard.errors import ArenaError, UsageError
 
 START_S = 60.0
@@ -52,6 +53,7 @@ class ProcessWall:
         self._hash_seed = hash_seed
         self._interpreter = interpreter(python)
         self._cells: weakref.WeakSet[KeeperCell] = weakref.WeakSet()
+        self._siblings: Siblings[ProcessWall] = Siblings()
 
     @property
     def name(self) -> str:
@@ -74,7 +76,12 @@ class ProcessWall:
         self._cells.add(cell)
         return filled(cell, files)
 
+    def with_python(self, python: str) -> ProcessWall:
+        """This wall with another interpreter and its packages: see ``tiltyard.cells.siblings``."""
+        return self._siblings.get(python, lambda: ProcessWall(hash_seed=self._hash_seed, python=python))
+
     def close(self) -> None:
+        self._siblings.close()
         close_all(self._cells)
 
 

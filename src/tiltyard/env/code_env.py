@@ -37,6 +37,7 @@ from tiltyard.env.scenes import Scenes
 from tiltyard.env.snapshot import Snapshot, checked, checked_count, play_again
 from tiltyard.env.spaces import ToolCallSpace, UnicodeText
 from tiltyard.env.walls import Held, capture, open_cell
+from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
@@ -298,8 +299,9 @@ class CodeEnv(gymnasium.Env[str, Any]):
             self._play_again("the episode goes on from a snapshot")
         if self._held.cell is None:
             assert self._held.wall is not None
+            wall = environment_wall(self._held.wall, self.task)
             self._held.cell = open_cell(
-                self._held.wall, self._place.files, self.limits, pytest=self.task.grading == "pytest"
+                wall, self._place.files, self.limits, pytest=self.task.grading == "pytest"
             )
         return self._held.cell
 

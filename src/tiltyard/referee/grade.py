@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee.calls import grade_calls
 from tiltyard.referee.controls import FLAG, Control, as_task, control_of
@@ -154,10 +155,11 @@ class Referee:
         """Grade; again in fresh cells if the arena failed, or if a process ended, which a submission does again and
         chance does not. In doubt ask the reference. ArenaError: it is void."""
         way, failure, examined = way_of(task)[1], None, None
+        wall = environment_wall(self._wall, task)
         with_control = {} if control is None else {"negative": control}
         for first in (True, False):
             try:
-                examined, failure = way(self._wall, task, files, order, stop, allowed, **with_control), None
+                examined, failure = way(wall, task, files, order, stop, allowed, **with_control), None
             except ArenaError as error:
                 examined, failure = None, error
                 continue
@@ -166,7 +168,7 @@ class Referee:
         honest = solution_files(task, task.reference)
         if honest == files:
             raise failure or ArenaError("a test's process ended without a report on the reference too")
-        reference = way(self._wall, task, honest, order, False)
+        reference = way(wall, task, honest, order, False)
         if examined is None:
             # the reference is graded in the very slot in which the submission could not be: it was the submission
             reason = "the grading did not survive the submission"

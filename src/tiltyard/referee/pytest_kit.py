@@ -1,7 +1,7 @@
 """How pytest gets into a cell: the arena's own, with the few distributions that it needs, and nothing else installed.
 
 On the namespace wall a fork server of its own has all of it loaded, so a warm pytest costs no import; elsewhere the
-program in the cell imports it from where it lies. A cell whose interpreter has a pytest of its own uses that one.
+program in the cell imports it from where it lies. A task whose environment has a pytest of its own uses that one.
 """
 
 from __future__ import annotations
@@ -13,22 +13,12 @@ from pathlib import Path, PurePosixPath
 
 from tiltyard.cells.kit import Kit, kitted
 from tiltyard.cells.protocol import Wall
+from tiltyard.environments import environment_of, pytest_kit_of
+from tiltyard.environments.walls import OFTEN_USED
 from tiltyard.errors import ArenaError
+from tiltyard.task import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_OFTEN_USED = (
-    "asyncio",
-    "unittest.mock",
-    "logging",
-    "doctest",
-    "pprint",
-    "shutil",
-    "subprocess",
-    "glob",
-    "csv",
-    "html",
-)
-"""Modules of the standard library that suites and pytest's own plugins import."""
 _LEFT_OUT = frozenset({"freeze_support"})
 
 
@@ -54,7 +44,7 @@ def pytest_kit() -> Kit:
             if "extra" not in marker and "python_version" not in marker and "sys_platform" not in marker:
                 match = _NAME.match(needed.strip())
                 todo += [match[0]] if match else []
-    return Kit(tuple(sorted(packages.items())), (*_OFTEN_USED, "pytest", *_modules(packages["_pytest"])))
+    return Kit(tuple(sorted(packages.items())), (*OFTEN_USED, "pytest", *_modules(packages["_pytest"])))
 
 
 def _packages(distribution: metadata.Distribution) -> dict[str, str]:
@@ -78,5 +68,11 @@ def _modules(folder: str) -> list[str]:
 
 
 def with_pytest(wall: Wall) -> Wall:
-    """A wall of the same kind whose cells have pytest."""
-    return kitted(wall, pytest_kit())
+    """A wall of the same kind whose cells have pytest: that of an environment, where the wall is one's, else the arena's."""
+    return kitted(wall, pytest_kit_of(wall) or pytest_kit())
+
+
+def kit_packages(task: Task) -> dict[str, str]:
+    """What a program in a cell is told of the kit: nothing, where the task's environment has a pytest of its own."""
+    environment = environment_of(task)
+    return {} if environment is not None and "pytest" in environment.pins else dict(pytest_kit().packages)

@@ -21,12 +21,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.calls import GRACE_S
 from tiltyard.referee.inside.link import Closed, Link
 from tiltyard.referee.pytest_controls import altered
 from tiltyard.referee.pytest_files import layout, together
-from tiltyard.referee.pytest_kit import pytest_kit, with_pytest
+from tiltyard.referee.pytest_kit import kit_packages, with_pytest
 from tiltyard.referee.pytest_remote import examined
 from tiltyard.referee.pytest_session import Course, Talk, conduct, look
 from tiltyard.referee.result import Allowed, Examined, cell_limits
@@ -109,7 +110,7 @@ def _begin(
     *,
     only_collect: bool = False,
 ) -> Talk:
-    limits, plan = task.limits, layout(task)
+    wall, limits, plan = environment_wall(wall, task), task.limits, layout(task)
     total = limits.load_s + limits.grade_s + GRACE_S
     key = secrets.token_bytes(32)
     with contextlib.ExitStack() as stack:
@@ -124,7 +125,7 @@ def _begin(
         wanted = list(dict.fromkeys(task.hidden[i].id.partition("::")[0] for i in tests)) or list(plan.ids)
         own = sorted({name.partition(".")[0] for name in plan.modules})
         job = [
-            dict(pytest_kit().packages),
+            kit_packages(task),
             wanted,
             asked,
             list(plan.roots),

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Mapping
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError
 from tiltyard.parsing import parse_source
 from tiltyard.referee.calls import EXAMINER_MEMORY, GRACE_S, _examiner_limits
@@ -20,7 +21,7 @@ from tiltyard.referee.inside.link import Closed, Link
 from tiltyard.referee.inside.testrun import GONE
 from tiltyard.referee.once import once_a_task
 from tiltyard.referee.pytest_files import REMEMBERED, layout, package_files
-from tiltyard.referee.pytest_kit import pytest_kit, with_pytest
+from tiltyard.referee.pytest_kit import kit_packages, with_pytest
 from tiltyard.referee.pytest_session import Course, Talk, conduct, look
 from tiltyard.referee.result import Allowed, Examined, cell_limits
 from tiltyard.task import Files, Task
@@ -69,7 +70,7 @@ def _begin(
     *,
     only_collect: bool = False,
 ) -> Talk:
-    limits, plan = task.limits, layout(task)
+    wall, limits, plan = environment_wall(wall, task), task.limits, layout(task)
     total = limits.load_s + limits.grade_s + GRACE_S
     with contextlib.ExitStack() as stack:
         link_e, link_s = socket.socketpair()
@@ -91,7 +92,7 @@ def _begin(
         asked = [[i, task.hidden[i].id] for i in tests]
         wanted = list(dict.fromkeys(task.hidden[i].id.partition("::")[0] for i in tests)) or list(plan.ids)
         roots, plugins = _test_roots(task), list(task.plugins)
-        job = [dict(pytest_kit().packages), wanted, asked, roots, plugins, list(plan.modules), imported(task)]
+        job = [kit_packages(task), wanted, asked, roots, plugins, list(plan.modules), imported(task)]
         try:
             rest = [limits.message_bytes, limits.load_s, mine, only_collect]
             Link(control, _CONTROL_BOUND).send([*job, list(plan.roots), *rest])

@@ -18,7 +18,7 @@ from tiltyard.errors import PlayerError
 from tiltyard.parsing import parse_source
 from tiltyard.referee.inside.visible import neutral
 from tiltyard.referee.pytest_files import layout
-from tiltyard.referee.pytest_kit import pytest_kit
+from tiltyard.referee.pytest_kit import kit_packages
 from tiltyard.referee.stdio import judge
 from tiltyard.task import Limits, Task, Test
 from tiltyard.tools import text
@@ -127,7 +127,7 @@ def _run_suite(cell: Cell, task: Task, limits: Limits, ids: tuple[str, ...] = ()
     """The visible test files, or the tests that are named, by pytest, in the player's cell and on the files as they are
     there."""
     config = {
-        "kit": dict(pytest_kit().packages),
+        "kit": kit_packages(task),
         "tests": list(ids or (test.id for test in task.visible)),
         "what": "chosen" if ids else "visible",
         "roots": list(layout(task).roots),

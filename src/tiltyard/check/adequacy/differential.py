@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from tiltyard.cells.protocol import CellFileError, CellLost, Run, Wall
+from tiltyard.environments import environment_wall
 from tiltyard.referee.result import cell_limits
 from tiltyard.task import Files, Task
 
@@ -79,7 +80,7 @@ def _ask(wall: Wall, task: Task, reference: Files, mutants: Sequence[Files], inp
         disk_bytes=max(limits.disk_bytes, sum(map(len, files.values())) + (32 << 20)),
         memory_bytes=max(limits.memory_bytes, 1 << 30), processes=max(limits.processes, 64),
     )  # fmt: skip
-    cell = wall.open(files, limits)
+    cell = environment_wall(wall, task).open(files, limits)
     try:
         result = cell.run(Run(("python", "driver.py"), wall_s=seconds, output_bytes=2 * ANSWER_BYTES))
     except (CellFileError, CellLost):

@@ -1,0 +1,97 @@
+"""The wall for a task: the one that was given, or for a task with an environment of its own one like it.
+
+``environment_wall`` is asked wherever cells are opened for a task. The environment is built when it is first needed (one
+line on stderr says so); if it can't be had, that is an ArenaError with the reason: what needs it is void and never 0.
+What the fork server of such a wall loads is pytest of the environment and what pytest itself needs: other packages
+run in cells only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from tiltyard.cells.kit import Kit
+from tiltyard.cells.protocol import Wall
+from tiltyard.cells.siblings import with_python
+from tiltyard.environments.build import build
+from tiltyard.environments.model import Environment, environment_of
+from tiltyard.task import Task
+
+OFTEN_USED = (
+    "asyncio",
+    "unittest.mock",
+    "logging",
+    "doctest",
+    "pprint",
+    "shutil",
+    "subprocess",
+    "glob",
+    "csv",
+    "html",
+)
+"""Modules of the standard library that suites and pytest's own plugins import."""
+_LEFT_OUT = frozenset({"freeze_support"})
+
+_made: weakref.WeakKeyDictionary[Wall, tuple[str, str]] = weakref.WeakKeyDictionary()
+"""Walls of environments, with the digest and the interpreter."""
+_lock = threading.Lock()
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+def environment_wall(wall: Wall, task: Task) -> Wall:
+    """The wall whose cells have what this task needs: ``wall`` itself, if the task names no environment or the wall is
+    that environment's, else one of the same kind and settings with its interpreter, closed together with
+    ``wall``. BuildError, an ArenaError: the environment can't be had, with the reason."""
+    metadata = task.metadata
+    if not metadata.packages and not metadata.python:
+        return wall
+    environment = environment_of(task)
+    return wall if environment is None else wall_of(wall, environment)
+
+
+def wall_of(wall: Wall, environment: Environment, progress: Callable[[str], None] | None = None) -> Wall:
+    """As ``environment_wall``, for an environment."""
+    with _lock:
+        if _made.get(wall, ("", ""))[0] == environment.digest:
+            return wall
+    python = str(build(environment, progress or _say))
+    found = with_python(wall, python)
+    with _lock:
+        _made[found] = environment.digest, python
+    return found
+
+
+def pytest_kit_of(wall: Wall) -> Kit | None:
+    """For a wall of an environment with a pytest of its own: what its fork server is to load, and no package beside what
+    is installed. None for other walls."""
+    with _lock:
+        _, python = _made.get(wall, ("", ""))
+    return _kit(python) if python else None
+
+
+@lru_cache(maxsize=64)
+def _kit(python: str) -> Kit | None:
+    folder = next(Path(python).parent.parent.glob("lib/python3*/site-packages"), None)
+    if folder is None or not (folder / "_pytest").is_dir():
+        return None
+    paths = sorted((folder / "_pytest").rglob("*.py"))
+    names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in paths]
+    modules = [name.removesuffix(".__init__") for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
+    return Kit((), (*OFTEN_USED, "pytest", *modules))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
