@@ -2,23 +2,83 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from tiltyard.errors import UsageError
 
 if TYPE_CHECKING:
+    from tiltyard.errors import Problem
     from tiltyard.pool import Pool
 
+F = TypeVar("F", bound=Callable[..., Any])
+NAMED = 5
+"""Rows that can't be built here, of which the reason is shown; the others are counted."""
 
-app = typer.Typer(
+REPOS = Annotated[
+    Path | None,
+    typer.Option(
+        "--repos",
+        metavar="DIR",
+        help="For `swebench:FILE`: the folder with the repositories of its rows, as clones or bare ones "
+        "(DIR/OWNER__NAME, DIR/NAME.git, …); default: $TILTYARD_REPOS.",
+    ),
+]
+_OF_POOLS = frozenset({"pool", "pools", "repo_or_pool"})
+
+
+class App(typer.Typer):
+    """Every command that takes a pool takes ``--repos`` too, without having to say so."""
+
+    def command(self, *args: Any, **kwargs: Any) -> Callable[[F], F]:
+        register = super().command(*args, **kwargs)
+
+        def decorate(function: F) -> F:
+            takes_pool = _OF_POOLS & set(inspect.signature(function).parameters)
+            register(with_repos(function) if takes_pool else function)
+            return function
+
+        return decorate
+
+
+def with_repos(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with an option ``--repos``, which holds wherever a pool is loaded while it runs."""
+    signature = inspect.signature(function, eval_str=True)
+    option = inspect.Parameter("repos", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=REPOS)
+
+    def command(*args: Any, repos: Path | None = None, **kwargs: Any) -> Any:
+        before = os.environ.get("TILTYARD_REPOS")
+        if repos is not None:
+            if not repos.expanduser().is_dir():
+                raise UsageError(
+                    f"--repos: {repos} is no folder; expected one with the repositories of the rows"
+                )
+            os.environ["TILTYARD_REPOS"] = str(repos.expanduser().absolute())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if repos is not None:
+                os.environ.pop("TILTYARD_REPOS")
+                os.environ |= {} if before is None else {"TILTYARD_REPOS": before}
+
+    functools.update_wrapper(command, function)
+    parameters = [*signature.parameters.values(), option]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+app = App(
     name="tiltyard",
     help="Tiltyard: the practice arena for coding agents.",
     no_args_is_help=True,
@@ -33,7 +93,7 @@ PoolSpec = Annotated[
     typer.Argument(
         metavar="POOL",
         help="`builtin`, a `.jsonl` file, a folder, `humaneval:FILE`, `humanevalfix:FILE`, `mbpp:FILE`, "
-        "`classeval:FILE`, `bigcodebench:FILE` or `exercism:DIR`.",
+        "`classeval:FILE`, `bigcodebench:FILE`, `exercism:DIR` or `swebench:FILE` (with `--repos DIR`).",
     ),
 ]
 TaskId = Annotated[
@@ -67,8 +127,10 @@ def chosen_pool(spec: str, globs: list[str] | None, tags: list[str] | None, ids_
     from dataclasses import replace
 
     from tiltyard.pool import load
+    from tiltyard.rollout.bar import Bar
 
-    pool = load(spec, tasks=globs or (), tags=tags or ())
+    pool = load(spec, tasks=globs or (), tags=tags or (), progress=Bar(f"reading {spec}"))
+    say_left_out(pool.left_out)
     if ids_from is None:
         return pool
     try:
@@ -84,6 +146,17 @@ def chosen_pool(spec: str, globs: list[str] | None, tags: list[str] | None, ids_
     if not chosen:
         raise UsageError(f"{ids_from} and the filters together leave no task of {spec}")
     return replace(pool, tasks=chosen)
+
+
+def say_left_out(problems: Sequence[Problem]) -> None:
+    """Name the rows that can't be built here: a pool must not become smaller in silence."""
+    if not problems:
+        return
+    say(f"{len(problems)} rows can't be built here and are left out:")
+    for problem in problems[:NAMED]:
+        say(f"  - {problem}")
+    if len(problems) > NAMED:
+        say(f"  … and {len(problems) - NAMED} more; `tiltyard validate` names them all")
 
 
 def reward_rule(rule: str | None) -> Any:

@@ -175,7 +175,7 @@ def _write_settled(
     from tiltyard import check
     from tiltyard.pool import Pool, load_lenient, to_folder, to_jsonl
 
-    chosen, _ = load_lenient(pool, tasks=task or (), tags=tag or ())
+    chosen, _ = load_lenient(pool, tasks=task or (), tags=tag or ())  # built before, so this is quick
     made = check.settled(Pool(chosen.name, chosen.version, tuple(t for t in chosen if t.id in fit)), wall)
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         to_jsonl(made, path)
