@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from tiltyard import __version__
 from tiltyard.cells import make_wall
@@ -24,10 +24,13 @@ from tiltyard.check.report import (
     TaskReport,
     ValidationReport,
     difference,
+    is_repository,
+    lists_problem,
     packages_problem,
     reference_problem,
     start_problem,
     tried_problem,
+    unlike,
 )
 from tiltyard.check.state import State
 from tiltyard.errors import ArenaError, Problem, UsageError
@@ -35,7 +38,7 @@ from tiltyard.pool import load_lenient
 from tiltyard.pool.collection import Pool
 from tiltyard.referee import Referee
 from tiltyard.referee.pytest_settle import NothingCollectedError, Tried, is_settled, settle
-from tiltyard.task import Files, RewardRule, Task
+from tiltyard.task import Files, RewardRule, SuiteWay, Task
 from tiltyard.verdict import Verdict
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
@@ -54,6 +57,8 @@ def validate(
     workers: int = 1,
     reward: RewardRule | None = None,
     probes: bool = False,
+    drop_flaky: bool = False,
+    repos: str | os.PathLike[str] | None = None,
     state: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
@@ -62,13 +67,18 @@ def validate(
     For each: the untouched start scores 0 and the reference 1, ``repeats`` times, with identical verdicts; the same
     under other hash seeds and with the hidden tests in reverse. With ``probes`` the reference in other clothes
     (``check.probes``) must score 1 too. Malformed tasks are unfit, by the place where they
-    stand. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
+    stand, and rows that can't be built here (``repos``: the folder of their repositories) void.
+
+    A repository task's start must fail each test of FAIL_TO_PASS and pass each of PASS_TO_PASS; another hash seed and
+    the reverse order are tried together, and apart if that differs. With ``drop_flaky`` tests that end in different ways
+    are left out, named in the report, and the rest is judged without them. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
     and :class:`Interrupted` with the report so far.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MAX_REPEATS:
         raise UsageError(f"repeats: found {repeats!r}; expected a whole number from 1 to {MAX_REPEATS}")
-    chosen, problems = load_lenient(pool, tasks=tasks, tags=tags)
+    chosen, problems = load_lenient(pool, tasks=tasks, tags=tags, repos=repos)
     malformed = [] if tasks or tags else _malformed(problems)
+    malformed += [] if tags else [_unbuilt(problem) for problem in chosen.left_out]
     with_name = make_wall(wall)
     wall_name = with_name.name
     with_name.close()
@@ -82,6 +92,8 @@ def validate(
     if probes:
         libcst()  # missed before any work is done
         settings["probes"] = True
+    if drop_flaky:
+        settings["drop_flaky"] = True
     begun = time.monotonic()
     found: dict[str, TaskReport] = {report.task: report for report in malformed}
 
@@ -98,8 +110,9 @@ def validate(
             old = {task.id: kept.known.get((task.id, task.digest)) for task in chosen}
             found |= {id: report for id, report in old.items() if report is not None}
             resumed = sum(report is not None for report in old.values())
-        jobs = [task for task in chosen if task.id not in found]
-        make = partial(_Bench, wall_name, repeats, reward, probes)
+        # tasks of one environment follow each other: a worker has the fork servers of a few only
+        jobs = sorted((task for task in chosen if task.id not in found), key=_environment)
+        make = partial(_Bench, wall_name, repeats, reward, probes, drop_flaky)
         interrupted_by = _all(jobs, make, workers, repeats, found, kept, progress)
     finally:
         if kept is not None:
@@ -160,18 +173,46 @@ def _malformed(problems: Sequence[Problem]) -> list[TaskReport]:
     return [TaskReport(where, "unfit", "malformed: " + "; ".join(whats)) for where, whats in by_place.items()]
 
 
-def settled(pool: Pool, wall: str = "auto") -> Pool:
+def _unbuilt(problem: Problem) -> TaskReport:
+    at = f"{problem.field}: " if problem.field else ""
+    reason = f"can't be built here: {at}found {problem.found}; expected {problem.expected}"
+    return TaskReport(problem.where, "void", reason)
+
+
+def _environment(task: Task) -> tuple[str, tuple[str, ...]]:
+    return task.metadata.python, task.metadata.packages
+
+
+def settled(pool: Pool, wall: str = "auto", report: ValidationReport | None = None) -> Pool:
     """The pool with what its pytest tasks leave open filled in: which tests count, and by which way they run.
 
     The strongest way by which the reference passes and the start does not. Other tasks stay as they are, and so does
-    the version that an author gave. ArenaError: a task's tests can't be collected, or the arena failed."""
+    the version that an author gave. ``report``: what a validation found of these tasks is not found out again, and
+    tests that it left out as flaky are left out. ArenaError: a task's tests can't be collected, or the arena failed."""
+    known = {one.task: one for one in report.tasks} if report is not None else {}
     with_name = make_wall(wall)
     try:
-        tasks = tuple(settle(with_name, task)[0] for task in pool)
+        tasks = tuple(_settled(with_name, task, known.get(task.id)) for task in pool)
     finally:
         with_name.close()
     made = Pool(pool.name, pool.version, tasks)
     return Pool(pool.name, made.digest[:12], tasks) if pool.version == pool.digest[:12] else made
+
+
+def _settled(wall: Wall, task: Task, found: TaskReport | None) -> Task:
+    if found is not None and found.outcome == "fit" and task.grading == "pytest":
+        task = without_tests(task, found.flaky)
+        if task.hidden and found.way and not task.way:
+            return replace(task, way=cast(SuiteWay, found.way))
+    return settle(wall, task)[0]
+
+
+def without_tests(task: Task, ids: Collection[str]) -> Task:
+    """The task without some of its hidden tests."""
+    if not ids:
+        return task
+    hidden = tuple(test for test in task.hidden if test.id not in ids)
+    return replace(task, hidden=hidden, pass_to_pass=tuple(i for i in task.pass_to_pass if i not in ids))
 
 
 class _Void(Exception):
@@ -181,8 +222,16 @@ class _Void(Exception):
 class _Bench:
     """What a worker holds: a wall for each hash seed, opened when first needed."""
 
-    def __init__(self, wall: str, repeats: int, reward: RewardRule | None, probes: bool = False) -> None:
+    def __init__(
+        self,
+        wall: str,
+        repeats: int,
+        reward: RewardRule | None,
+        probes: bool = False,
+        drop_flaky: bool = False,
+    ) -> None:
         self.wall, self.repeats, self.reward, self.probes = wall, repeats, reward, probes
+        self.drop_flaky = drop_flaky
         self.walls: dict[int, Wall] = {}
         self._referee(0)  # a wall that does not work is found here, before any task is blamed
 
@@ -197,12 +246,21 @@ class _Bench:
 
     def __call__(self, task: Task) -> TaskReport:
         begun = time.monotonic()
-        settled, tried = task, tuple[Tried, ...]()
+        settled, tried, flaky = task, tuple[Tried, ...](), list[str]()
         try:
             if not is_settled(task):
                 self._referee(0)
                 settled, tried = settle(self.walls[0], task)
-            reason = self._examine(settled)
+            reason = self._examine(settled, flaky)
+            while flaky and self.drop_flaky:
+                steady = without_tests(settled, flaky)
+                if not steady.fail_to_pass:
+                    reason = f"{reason}; without the tests that differ there is nothing left to make pass"
+                    break
+                before = len(flaky)
+                reason = self._examine(steady, flaky)
+                if len(flaky) == before:
+                    break
             if reason:
                 reason += tried_problem(tried) + packages_problem(task, reason)
             outcome = TaskReport(task.id, "unfit" if reason else "fit", reason or "", task.digest)
@@ -212,23 +270,29 @@ class _Bench:
             outcome = TaskReport(task.id, "unfit", reason, task.digest)
         except (_Void, ArenaError) as void:
             outcome = TaskReport(task.id, "void", str(void), task.digest)
-        return replace(outcome, seconds=time.monotonic() - begun, way=settled.way)
+        seconds = time.monotonic() - begun
+        return replace(outcome, seconds=seconds, way=settled.way, flaky=tuple(flaky))
 
-    def _examine(self, task: Task) -> str | None:
-        """Why the task is unfit, or None."""
-        start, reference = task.start, task.reference.over(task.start)
+    def _examine(self, task: Task, flaky: list[str]) -> str | None:
+        """Why the task is unfit, or None. Adds to ``flaky`` the ids of tests that end in different ways."""
+        start, reference = task.start, task.reference
         starts, references = [self._grade(task, start)], [self._grade(task, reference)]
-        wrong = [start_problem(starts[0]), reference_problem(references[0])]
+        repository = is_repository(task)
+        wrong = [
+            (lists_problem(task, starts[0]) if repository else None) or start_problem(starts[0]),
+            reference_problem(references[0]),
+        ]
         # a task that is wrong at once is tried once more, to tell a wrong one from a wavering one
         for _ in range(1 if any(wrong) else self.repeats - 1):
             starts.append(self._grade(task, start))
             references.append(self._grade(task, reference))
         for name, verdicts in (("start", starts), ("reference", references)):
             if (what := difference(verdicts)) is not None:
+                flaky += [id for id in unlike(verdicts) if id not in flaky]
                 return f"verdicts differ between repeats of the {name}: {what}"
         if any(wrong):
             return "; ".join(what for what in wrong if what)
-        return self._elsewhere(task, start, starts[0], reference, references[0]) or (
+        return self._elsewhere(task, start, starts[0], reference, references[0], flaky) or (
             self._probed(task) if self.probes else None
         )
 
@@ -241,16 +305,41 @@ class _Bench:
         return None
 
     def _elsewhere(
-        self, task: Task, start: Files, of_start: Verdict, reference: Files, of_reference: Verdict
+        self,
+        task: Task,
+        start: Files,
+        of_start: Verdict,
+        reference: Files,
+        of_reference: Verdict,
+        flaky: list[str],
     ) -> str | None:
         """The same under other hash seeds, and in another order?"""
         reverse = tuple(reversed(range(len(task.hidden))))
+
+        def differs(
+            verdict: Verdict, files: Files, seed: int = 0, order: tuple[int, ...] | None = None
+        ) -> str:
+            verdicts = [verdict, self._grade(task, files, hash_seed=seed, order=order)]
+            what = difference(verdicts)
+            if what is not None:
+                flaky.extend(id for id in unlike(verdicts) if id not in flaky)
+            return what or ""
+
         for name, files, verdict in (("reference", reference, of_reference), ("start", start, of_start)):
-            for seed in HASH_SEEDS if name == "reference" else HASH_SEEDS[:1]:
-                if (what := difference([verdict, self._grade(task, files, hash_seed=seed)])) is not None:
+            seeds: tuple[int, ...] = HASH_SEEDS if name == "reference" else HASH_SEEDS[:1]
+            both = ""
+            if is_repository(task):
+                # a suite costs more than a function's tests, and a hash seed a fork server of each environment
+                if not (both := differs(verdict, files, HASH_SEEDS[0], reverse)):
+                    continue
+                seeds = HASH_SEEDS[:1]
+            for seed in seeds:
+                if what := differs(verdict, files, seed):
                     return f"the {name} differs under another hash seed ({seed}): {what}"
-            if (what := difference([verdict, self._grade(task, files, order=reverse)])) is not None:
+            if what := differs(verdict, files, order=reverse):
                 return f"the {name} differs with the tests in another order: {what}"
+            if both:
+                return f"the {name} differs under another hash seed with the tests in another order: {both}"
         return None
 
     def _grade(

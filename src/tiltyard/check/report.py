@@ -29,6 +29,8 @@ class TaskReport:
     seconds: float = 0.0
     way: str = ""
     """How the tests of a pytest task are run: the way that the task names, or the strongest that was found to work."""
+    flaky: tuple[str, ...] = ()
+    """Hidden tests that ended in different ways. Of a task that is fit: judged without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class ValidationReport:
         return dict(sorted(Counter(t.way for t in self.tasks if t.way and t.outcome == "fit").items()))
 
     @property
+    def flaky(self) -> Mapping[str, tuple[str, ...]]:
+        """The tests of each task that ended in different ways."""
+        return {task.task: task.flaky for task in self.tasks if task.flaky}
+
+    @property
     def ok(self) -> bool:
         """Every task was looked at and is fit."""
         return len(self.tasks) == self.planned and len(self.fit) == len(self.tasks)
@@ -70,6 +77,7 @@ class ValidationReport:
             "tasks": {
                 task.task: {"outcome": task.outcome, "reason": task.reason}
                 | ({"way": task.way} if task.way else {})
+                | ({"flaky": list(task.flaky)} if task.flaky else {})
                 for task in self.tasks
             },
         }
@@ -87,6 +95,22 @@ def start_problem(verdict: Verdict) -> str | None:
     passing = [outcome.id for outcome in verdict.outcomes if outcome.passed]
     verb = "passes" if len(passing) == 1 else "pass"
     return f"the untouched start scores {verdict.reward:g}: {_named(passing)} {verb} on it"
+
+
+def is_repository(task: Task) -> bool:
+    """Whether a task is judged as SWE-bench's are: some tests fail before the fix, all others pass before and after."""
+    return task.grading == "pytest" and task.reward == "all" and bool(task.start.image or task.pass_to_pass)
+
+
+def lists_problem(task: Task, verdict: Verdict) -> str | None:
+    """Why this is no verdict for the untouched start of a repository task, or None: it must fail each of FAIL_TO_PASS,
+    and pass each of PASS_TO_PASS."""
+    kept = set(task.pass_to_pass)
+    passing = [o.id for o in verdict.outcomes if o.passed and o.id not in kept]
+    failing = [f"{o.id} ({o.reason or 'failed'})" for o in verdict.outcomes if not o.passed and o.id in kept]
+    said = [f"the untouched start passes {_named(passing)}, of FAIL_TO_PASS"] if passing else []
+    said += [f"the untouched start fails {_named(failing)}, of PASS_TO_PASS"] if failing else []
+    return "; ".join(said) or None
 
 
 def reference_problem(verdict: Verdict) -> str | None:
@@ -127,19 +151,24 @@ def difference(verdicts: Sequence[Verdict]) -> str | None:
     first = verdicts[0]
     if all(_facts(verdict) == _facts(first) for verdict in verdicts):
         return None
-    unlike = []
+    differing = []
     for id in _ids(verdicts):
         seen = [_of(verdict, id) for verdict in verdicts]
         kinds = sorted(set(seen), key=lambda kind: (-seen.count(kind), kind))
         if len(kinds) > 1:
-            unlike.append(f"{id} ({', '.join(f'{kind} {seen.count(kind)}x' for kind in kinds)})")
-    if unlike:
-        return _named(unlike)
+            differing.append(f"{id} ({', '.join(f'{kind} {seen.count(kind)}x' for kind in kinds)})")
+    if differing:
+        return _named(differing)
     rewards = sorted({f"{verdict.reward:g}" for verdict in verdicts})
     if len(rewards) > 1:
         return f"rewards {', '.join(rewards)}"
     flags = sorted({flag for verdict in verdicts for flag in verdict.flags})
     return f"flags ({', '.join(flags) or 'none'}) or the way of grading"
+
+
+def unlike(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """The ids of the tests that did not end in the same way in all of these verdicts."""
+    return tuple(id for id in _ids(verdicts) if len({_of(verdict, id) for verdict in verdicts}) > 1)
 
 
 def _facts(verdict: Verdict) -> tuple[Any, ...]:

@@ -53,9 +53,11 @@ class State:
             if entry.get("settings") != self.settings or entry.get("outcome") not in OUTCOMES[:2]:
                 continue
             task, digest, reason = entry.get("task"), entry.get("digest"), entry.get("reason")
-            way = entry.get("way", "")
+            way, flaky = entry.get("way", ""), entry.get("flaky", [])
             if isinstance(task, str) and isinstance(digest, str) and isinstance(reason, str):
-                self.known[task, digest] = TaskReport(task, entry["outcome"], reason, digest, way=str(way))
+                self.known[task, digest] = TaskReport(
+                    task, entry["outcome"], reason, digest, way=str(way), flaky=tuple(map(str, flaky))
+                )
 
     def add(self, report: TaskReport) -> None:
         """Keep one outcome, at once."""
@@ -66,6 +68,7 @@ class State:
                 "outcome": report.outcome,
                 "reason": report.reason,
                 **({"way": report.way} if report.way else {}),
+                **({"flaky": list(report.flaky)} if report.flaky else {}),
                 "settings": self.settings,
             }
         )

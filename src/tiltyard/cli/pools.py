@@ -63,6 +63,13 @@ def validate(
             "(needs `tiltyard[adequacy]`).",
         ),
     ] = False,
+    drop_flaky: Annotated[
+        bool,
+        typer.Option(
+            "--drop-flaky",
+            help="Leave out tests that end in different ways, and judge the rest; --settled writes the tasks without them.",
+        ),
+    ] = False,
     settled: Annotated[
         Path | None,
         typer.Option(
@@ -100,6 +107,7 @@ def validate(
             workers=workers,
             reward=reward_rule(reward),
             probes=probes,
+            drop_flaky=drop_flaky,
             state=state,
             progress=Bar(f"validating {pool}"),
         )
@@ -119,7 +127,7 @@ def validate(
         write_text(fit, "".join(f"{id}\n" for id in report.fit))
         say(f"{len(report.fit)} fit tasks listed in {fit}")
     if settled is not None and not code:
-        _write_settled(pool, task, tag, settled, set(report.fit), wall)
+        _write_settled(pool, task, tag, settled, report, wall)
     raise typer.Exit(code or (0 if report.ok else 1))
 
 
@@ -169,14 +177,21 @@ def show(
 
 
 def _write_settled(
-    pool: str, task: list[str] | None, tag: list[str] | None, path: Path, fit: set[str], wall: str
+    pool: str,
+    task: list[str] | None,
+    tag: list[str] | None,
+    path: Path,
+    report: ValidationReport,
+    wall: str,
 ) -> None:
     """The fit tasks, with their tests and ways filled in."""
     from tiltyard import check
     from tiltyard.pool import Pool, load_lenient, to_folder, to_jsonl
 
     chosen, _ = load_lenient(pool, tasks=task or (), tags=tag or ())  # built before, so this is quick
-    made = check.settled(Pool(chosen.name, chosen.version, tuple(t for t in chosen if t.id in fit)), wall)
+    fit = {*report.fit}
+    tasks = tuple(task for task in chosen if task.id in fit)
+    made = check.settled(Pool(chosen.name, chosen.version, tasks), wall, report)
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         to_jsonl(made, path)
     else:
@@ -192,6 +207,11 @@ def _show_validation(report: ValidationReport) -> None:
         table = new_table("task", "outcome", "reason")
         for task in bad:
             table.add_row(escape(task.task), task.outcome, escape(task.reason))
+        print_out(table)
+    if report.flaky:
+        table = new_table("task", "tests that end in different ways")
+        for id, names in report.flaky.items():
+            table.add_row(escape(id), escape(", ".join(names)))
         print_out(table)
     counts = ", ".join(f"{count} {kind}" for kind, count in report.summary.items())
     print_out(f"{report.pool}: {counts} ({report.repeats} repeats, wall {report.wall})")

@@ -182,7 +182,8 @@ class Referee:
 def solution_files(task: Task, files: Files) -> Files:
     """What lies in the solution's cell: the submission over the start files, and the protected files from the task."""
     protected = {path: task.start[path] for path in task.protected}
-    laid = {**task.start, **files, **protected}
+    kept = {path: data for path, data in task.start.items() if path not in files.removed}
+    laid = {**kept, **files, **protected}
     return Files(without_clashes(laid, protected))
 
 
