@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn, TypeVar
 
@@ -31,9 +31,11 @@ from tiltyard.cells.protocol import (
     Run,
     RunResult,
 )
+from tiltyard.cells.start import contents
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.task import path_problem
 
+MAX_KEPT = 1 << 20
 GRACE_S = 30.0
 """What a keeper may take beyond the time of a run, on a busy machine, before it is taken for dead."""
 FILES_S = 90.0
@@ -97,6 +99,8 @@ class KeeperCell:
         self._lock = threading.Lock()
         self._next = 0
         self._programs: set[Program] = set()
+        self.laid: Mapping[str, bytes] | None = None
+        """What lies below the workspace, where that is an overlay."""
         self._lost: str | None = None
         self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
 
@@ -195,13 +199,16 @@ class KeeperCell:
         room = {n: v for n, v in caps_of(self._limits).items() if n.startswith("disk")}
         self._ask({"op": "write", "path": path, **room}, data)
 
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Write several files at once, without the cap of one file."""
-        for path in files:
+    def put(self, files: Mapping[str, bytes], *, fresh: bool = False, gone: Sequence[str] = ()) -> None:
+        """Write several files at once, without the cap of one file. ``fresh``: nothing else was ever in the workspace.
+        ``gone``: files that are to be removed before."""
+        for path in (*files, *gone):
             _check_path(path)
-        if files:
-            request = {"op": "put", "files": [[path, len(data)] for path, data in files.items()]}
-            self._ask(request, b"".join(files.values()))
+        if files or gone:
+            contents = list(files.items())
+            manifest = [[path, len(data)] for path, data in contents]
+            request = {"op": "put", "files": manifest, "fresh": fresh, "gone": list(gone)}
+            self._ask(request, b"".join(data for _, data in contents))
 
     def list(self, *, max_entries: int) -> Listing:
         answer, _ = self._ask({"op": "list", "max_entries": max_entries})
@@ -239,7 +246,20 @@ class KeeperCell:
                     self._bad("a captured file of the wrong shape")
         if at != len(data):
             self._bad("a capture of the wrong size")
+        kept = answer.get("kept", [])
+        if self.laid is not None:
+            files = self._with_kept(self.laid, files, kept)
+        elif kept:
+            self._bad("files that were never put there")
         return Capture(files, tuple(map(self._skipped, skipped)))
+
+    def _with_kept(self, laid: Mapping[str, bytes], changed: dict[str, bytes], kept: Any) -> dict[str, bytes]:
+        """What was changed, with what lies below and is as it was: files, and folders with all that is in them."""
+        if not isinstance(kept, list) or len(kept) > MAX_KEPT or not all(isinstance(p, str) for p in kept):
+            self._bad("a list of what was kept of the wrong shape")
+        names = set(kept)
+        unchanged = {path: laid[path] for path in laid if not names.isdisjoint(_upto(path))}
+        return dict(sorted((unchanged | changed).items()))
 
     def _skipped(self, raw: Any) -> tuple[str, str]:
         match raw:
@@ -327,11 +347,18 @@ _AnyKeeperCell = TypeVar("_AnyKeeperCell", bound=KeeperCell)
 def filled(cell: _AnyKeeperCell, files: Mapping[str, bytes]) -> _AnyKeeperCell:
     """The new cell with these files in its workspace; where they can't be put there, it is closed."""
     try:
-        cell.put(files)
+        cell.put(contents(files), fresh=True)
     except BaseException:
         cell.close()
         raise
     return cell
+
+
+def _upto(path: str) -> Iterator[str]:
+    """A path and those of the folders above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def close_all(cells: weakref.WeakSet[Any]) -> None:

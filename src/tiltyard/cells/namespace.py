@@ -21,6 +21,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tiltyard.cells.client import KeeperCell, filled, socket_pair
@@ -40,6 +41,7 @@ from tiltyard.cells.programs import (
 )
 from tiltyard.cells.protocol import CellLimits, Run
 from tiltyard.cells.siblings import Siblings
+from tiltyard.cells.start import Below, OnImage, below, contents
 from tiltyard.errors import ArenaError
 
 START_S = 60.0
@@ -69,12 +71,17 @@ class _Key:
     hash_seed: int
     preload: tuple[str, ...]
     kit: Kit
+    warm: tuple[str, ...] = ()
+    trees: tuple[str, int, int] | None = None
+    """The folder of all trees that cells can have below their workspace, with its device and inode: another folder may
+    come to lie at the same path."""
 
 
 class NamespaceWall:
     """Cells of this kind. ``python`` is another interpreter, whose installed packages cells then see; ``preload``
-    names more modules that every run finds loaded (they run in the server, so they must be trusted); ``kit``: with
-    the packages of a kit, which are no installed ones (see ``tiltyard.cells.kit``)."""
+    names more modules that every run finds loaded (they run in the server, so they must be trusted), ``warm`` some that
+    it finds loaded if they can be, and do no harm to a server (a thread); ``kit``: with the packages of a kit, which are
+    no installed ones (see ``tiltyard.cells.kit``)."""
 
     def __init__(
         self,
@@ -83,20 +90,23 @@ class NamespaceWall:
         python: str | None = None,
         preload: Sequence[str] = (),
         kit: Kit | None = None,
+        warm: Sequence[str] = (),
     ) -> None:
         found = interpreter(python)
         if not found.site:
             found = Interpreter(
                 os.path.realpath(found.path)
             )  # a virtual environment has nothing that cells need
-        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit())
-        self._siblings: dict[Kit, NamespaceWall] = {}
+        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit(), tuple(warm))
+        self._siblings: dict[_Key, NamespaceWall] = {}
         self._others: Siblings[NamespaceWall] = Siblings()
         self._held: list[_Server] = []
         self._cells: weakref.WeakSet[KeeperCell | Solo] = weakref.WeakSet()
         self._lent: list[tuple[KeeperCell, int]] = []
         """Cells of trusted programs, between two of them, with how many each has served."""
         self._closed = False
+        self.no_overlay: str | None = None
+        """Why a cell got its files one by one that could have had an overlay, if one did."""
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, _release, self._held)
@@ -108,12 +118,44 @@ class NamespaceWall:
 
     @property
     def weaknesses(self) -> tuple[str, ...]:
-        return _weaknesses(self._server().has)
+        return _weaknesses(self._server().has, self.no_overlay)
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
-        sock, bury = self._bring_up(limits, None)
-        # a cell keeps its wall, and so its server, alive
-        return filled(self._kept_cell(sock, limits, _holding(self, bury)), files)
+        tree = below(files)
+        if tree is not None:
+            cell, self.no_overlay = self._with_trees(tree.trees)._open_over(tree, files, limits)
+            return cell
+        return filled(self._new_cell(limits)[0], files)
+
+    def _new_cell(self, limits: CellLimits, tree: bytes = b"") -> tuple[KeeperCell, Mapping[str, Any]]:
+        """A cell, which keeps its wall, and so its server, alive; and what it had to say."""
+        sock, bury, said = self._bring_up(limits, None, tree)
+        return self._kept_cell(sock, limits, _holding(self, bury)), said
+
+    def _open_over(
+        self, tree: Below, files: Mapping[str, bytes], limits: CellLimits
+    ) -> tuple[KeeperCell, str | None]:
+        """A cell whose workspace is an overlay; where that can't be had, the files are sent, and why is said."""
+        cell, said = self._new_cell(limits, tree.order)
+        if not said.get("overlay"):
+            return filled(cell, files), str(said.get("trouble") or "no reason given")
+        cell.laid = tree.image
+        if isinstance(files, OnImage) and (files.changed or files.gone):
+            try:
+                cell.put(files.changed, gone=files.gone)
+            except BaseException:
+                cell.close()
+                raise
+        return cell, None
+
+    def _with_trees(self, trees: Path) -> NamespaceWall:
+        """This wall, with cells that can have one of these trees below their workspace."""
+        try:
+            found = trees.stat()
+        except OSError as error:
+            raise ArenaError(f"the folder of trees {trees} can't be read ({error.strerror})") from None
+        key = replace(self._key, trees=(str(trees), found.st_dev, found.st_ino))
+        return self if key == self._key else self._sibling(key)
 
     def launch(
         self,
@@ -130,7 +172,8 @@ class NamespaceWall:
             return self._lend(program, fds, limits, wall_s)
         if "memory" not in self._server().has.get("groups", ()):
             return launch_in_cell(self, program, fds, files, limits, wall_s=wall_s)
-        sock, bury = self._bring_up(limits, letter(program, files, limits, _env(self._key.hash_seed), fds))
+        first = letter(program, contents(files), limits, _env(self._key.hash_seed), fds)
+        sock, bury, _ = self._bring_up(limits, first)
         solo = Solo(sock, _holding(self, bury))
         with self._lock:
             self._cells.add(solo)
@@ -160,7 +203,7 @@ class NamespaceWall:
         return self._bring_up_lent(limits), 0
 
     def _bring_up_lent(self, limits: CellLimits) -> KeeperCell:
-        sock, bury = self._bring_up(limits, None)  # these do not keep the wall alive, which holds them
+        sock, bury, _ = self._bring_up(limits, None)  # these do not keep the wall alive, which holds them
         return self._kept_cell(sock, limits, bury)
 
     def _kept_cell(self, sock: socket.socket, limits: CellLimits, bury: Callable[[], None]) -> KeeperCell:
@@ -179,12 +222,16 @@ class NamespaceWall:
 
     def with_kit(self, kit: Kit) -> NamespaceWall:
         """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""
+        key = replace(self._key, kit=kit)
+        return self if key == self._key else self._sibling(key)
+
+    def _sibling(self, key: _Key) -> NamespaceWall:
         with self._lock:
-            if kit not in self._siblings:
+            if key not in self._siblings:
                 made = NamespaceWall()
-                made._key = replace(self._key, kit=kit)
-                self._siblings[kit] = made
-            return self._siblings[kit]
+                made._key = key
+                self._siblings[key] = made
+            return self._siblings[key]
 
     def with_python(self, python: str) -> NamespaceWall:
         """This wall with another interpreter and its packages, without a kit: see ``tiltyard.cells.siblings``."""
@@ -193,10 +240,11 @@ class NamespaceWall:
         return self._others.get(python, make)
 
     def _bring_up(
-        self, limits: CellLimits, letter: Letter | None
-    ) -> tuple[socket.socket, Callable[[], None]]:
-        """A cell with a keeper, or with ``letter`` one whose only program has begun: its socket, and its end."""
-        order = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS), letter is not None)
+        self, limits: CellLimits, letter: Letter | None, tree: bytes = b""
+    ) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
+        """A cell with a keeper, or with ``letter`` one whose only program has begun: its socket, its end, and its first
+        words. ``tree``: what lies below its workspace (see ``inside.overlay``)."""
+        order = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS), letter is not None, tree)
         try:
             try:
                 return self._server().open(order, letter)
@@ -251,7 +299,7 @@ def _env(hash_seed: int) -> dict[str, str]:
     }
 
 
-def _weaknesses(has: Mapping[str, Any]) -> tuple[str, ...]:
+def _weaknesses(has: Mapping[str, Any], no_overlay: str | None) -> tuple[str, ...]:
     """What is missing from a server's walls here."""
     groups = has.get("groups", ())
     found = ["code runs on the machine's own kernel: a hole in it is a hole in this wall"]
@@ -267,6 +315,8 @@ def _weaknesses(has: Mapping[str, Any]) -> tuple[str, ...]:
         )
     if not has.get("landlock"):
         found.append("this kernel has no Landlock: files are guarded by read-only mounts alone")
+    if no_overlay is not None:
+        found.append(f"no overlay can be had here ({no_overlay}): repositories are copied into each cell")
     return tuple(found)
 
 
@@ -369,6 +419,8 @@ class _Server:
             "folders": inside_folders(),
             "preload": [*PRELOAD, *key.preload, *key.kit.preload],
             "must": key.preload,
+            "warm": key.warm,
+            "trees": key.trees[0] if key.trees else "",
             "kit": dict(key.kit.packages),
             "packages": key.interpreter.site,
             "hidden": [str(ROOT)],
@@ -397,9 +449,11 @@ class _Server:
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None and self._control.fileno() >= 0
 
-    def open(self, order: bytes, letter: Letter | None) -> tuple[socket.socket, Callable[[], None]]:
-        """A new cell: the socket to it, and what makes sure of its end. Raises _ServerLost, ArenaError, and
-        CellFileError for files of a letter."""
+    def open(
+        self, order: bytes, letter: Letter | None
+    ) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
+        """A new cell: the socket to it, what makes sure of its end, and its first words. Raises _ServerLost, ArenaError,
+        and CellFileError for files of a letter."""
         ours, theirs = socket_pair()
         try:
             with theirs:
@@ -409,7 +463,7 @@ class _Server:
                 with contextlib.suppress(wire.WireError):
                     header, block, fds = letter
                     wire.send(ours, header, block, deadline=time.monotonic() + OPEN_S, fds=fds)
-            return ours, self._wait_for_word(ours, stall)
+            return ours, *self._wait_for_word(ours, stall)
         except BaseException:
             ours.close()
             raise
@@ -453,7 +507,9 @@ class _Server:
         if not self._idle:
             raise ArenaError(f"a cell can't be made: {self._made} are open, and one server can hold no more")
 
-    def _wait_for_word(self, sock: socket.socket, stall: socket.socket) -> Callable[[], None]:
+    def _wait_for_word(
+        self, sock: socket.socket, stall: socket.socket
+    ) -> tuple[Callable[[], None], Mapping[str, Any]]:
         try:
             deadline = time.monotonic() + OPEN_S
             answer, _, fds = wire.receive(sock, deadline=deadline, max_block=0, take_fds=True)
@@ -470,7 +526,7 @@ class _Server:
                 os.close(fd)
             self._idle.append(stall)
             raise refusal(answer)
-        return _burial(fds[0], stall, self._idle)
+        return _burial(fds[0], stall, self._idle), answer
 
     def _gone(self, within_s: float) -> bool:
         """Whether the server is dead, or just now dying."""

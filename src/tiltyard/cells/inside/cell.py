@@ -17,7 +17,7 @@ import socket
 import struct
 import time
 
-from . import files, keeper, lock, root, solo, wire
+from . import files, keeper, lock, overlay, root, solo, wire
 from .twin import KEEPER, PLAYER, Locks, cap_group, high
 from .twin import ForkStarter as ForkStarter
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 ANSWER_S = 30.0
 CAPS = ("memory_bytes", "disk_bytes", "disk_files", "processes")
-ORDER = struct.Struct("!4QB")
-"""What an owner sends for a cell, with the socket: its caps, and whether it is for one program (see ``solo``)."""
+ORDER = struct.Struct("!4QB128s")
+"""What an owner sends for a cell, with the socket: its caps, whether it is for one program (see ``solo``), and the name
+of the tree that lies in its workspace (see ``overlay``), or nothing."""
 _KEPT = (lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID, lock.CAP_SYS_PTRACE)
 """To signal, to become and to see the player's processes."""
 _WORKSPACE = root.WRITABLE[0]
@@ -41,43 +42,46 @@ def live(mail: socket.socket, locks: Locks, group: Group | None, taken: int) -> 
     """Take the next cell's caps (see ``CellLimits``) and its owner's socket from ``mail``, say so on ``taken``, and be
     the cell's keeper until the owner is gone, or its only program. ``group`` is the control group that this process is
     in. Raises if there is no mail."""
-    caps, alone, sock = take_order(mail)
+    caps, alone, tree, sock = take_order(mail)
     os.write(taken, b"!")
     lock.close_others([0, 1, 2, sock.fileno(), *(group.fds if group is not None else ())])
     try:
         if group is not None:
             cap_group(group, caps)
-        workspace, landlock = _settle(locks, caps)
+        workspace, landlock, upper, trouble = _settle(locks, caps, tree)
         starter = ForkStarter(workspace, locks, landlock, caps, group)
         if alone:
             solo.live(sock, starter)
-        wire.send(sock, {"ready": True}, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
+        said = {"ready": True, "overlay": upper >= 0, "trouble": trouble}
+        wire.send(sock, said, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
     except files.FileError as error:
         wire.refuse(sock, "file", str(error))
         return
     except (OSError, wire.WireError) as error:
         wire.refuse(sock, "arena", getattr(error, "strerror", None) or str(error))
         return
-    keeper.serve(sock, _WORKSPACE, starter, own_disk=True)
+    keeper.serve(sock, _WORKSPACE, starter, own_disk=True, upper=upper)
 
 
-def take_order(mail: socket.socket) -> tuple[dict[str, int], bool, socket.socket]:
-    """What the owner wants of a stall: a cell's caps, whether it is for one program, and the cell's end of its socket.
-    Raises OSError, struct.error or IndexError if it is gone."""
+def take_order(mail: socket.socket) -> tuple[dict[str, int], bool, str, socket.socket]:
+    """What the owner wants of a stall: a cell's caps, whether it is for one program, its tree, and the cell's end of its
+    socket. Raises OSError, struct.error or IndexError if it is gone."""
     flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
     data, fds, _, _ = socket.recv_fds(mail, ORDER.size, 1, flags)
-    *caps, alone = ORDER.unpack(data)
-    return dict(zip(CAPS, caps, strict=True)), bool(alone), socket.socket(fileno=fds[0])
+    *caps, alone, tree = ORDER.unpack(data)
+    name = tree.rstrip(b"\0").decode("ascii")
+    return dict(zip(CAPS, caps)), bool(alone), name, socket.socket(fileno=fds[0])  # noqa: B905  (Python 3.9)
 
 
-def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:
-    """Everything up to the last lock of the keeper. Returns descriptors: of the workspace, and Landlock's or -1."""
+def _settle(locks: Locks, caps: Mapping[str, Any], tree: str) -> tuple[int, int, int, str]:
+    """Everything up to the last lock of the keeper. Returns descriptors: of the workspace, Landlock's or -1, and that of
+    the upper folder of the overlay or -1, and why there is no overlay, if there should be one."""
     lock.set_name("tiltyard-keeper")
     if locks.two_ids:
         os.setgroups([])
         os.setresgid(KEEPER, KEEPER, KEEPER)
         os.setresuid(KEEPER, KEEPER, KEEPER)
-    _mount(locks, caps)
+    upper, trouble = _mount(locks, caps, tree)
     lock.set_file_owner(PLAYER, PLAYER)
     lock.set_capabilities(_KEPT)
     lock.set_dumpable(False)
@@ -95,12 +99,16 @@ def _settle(locks: Locks, caps: Mapping[str, Any]) -> tuple[int, int]:
         landlock = lock.landlock_ruleset(locks.landlock, root.WRITABLE, ("/dev",))
         landlock = high(landlock)
     os.chdir(_WORKSPACE)
-    return high(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)), landlock
+    return high(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)), landlock, upper, trouble
 
 
-def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
-    """One tmpfs, so that the caps on bytes and files hold for all writable folders together; and /proc."""
+def _mount(locks: Locks, caps: Mapping[str, Any], tree: str) -> tuple[int, str]:
+    """One tmpfs, so that the caps on bytes and files hold for all writable folders together; and /proc. See ``_settle``
+    for what it returns."""
+    layers, trouble = _enter(tree)
+    upper = -1
     more = len(root.WRITABLE) + 1 + sum(path.count("/") for path in locks.stashed)
+    more += overlay.EXTRA_FILES if layers else 0
     options = f"mode=700,size={caps['disk_bytes']},nr_inodes={caps['disk_files'] + more}"
     lock.mount("cell", root.CELL, "tmpfs", lock.NOSUID | lock.NODEV, options)
     for path in root.WRITABLE:
@@ -108,7 +116,16 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
         os.mkdir(inner, 0o755)
         if locks.two_ids:
             os.chown(inner, PLAYER, PLAYER)
+        if layers and path == _WORKSPACE:
+            try:
+                overlay.lay(layers, inner, f"{root.CELL}/work", path)
+            except OSError as error:
+                trouble = f"{error.strerror or error}"
+            else:
+                upper = high(os.open(inner, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                continue
         lock.mount(inner, path, None, lock.BIND)
+    os.chdir("/")
     lock.mount("/empty", root.CELL, None, lock.BIND)  # one way to each folder
     for n, path in enumerate(locks.stashed):
         _show_again(f"{root.STASH}/{n}", path)
@@ -117,6 +134,17 @@ def _mount(locks: Locks, caps: Mapping[str, Any]) -> None:
         lock.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
     except OSError:  # a kernel before 5.8
         lock.mount("proc", "/proc", "proc", flags, "hidepid=2")
+    return upper, trouble
+
+
+def _enter(tree: str) -> tuple[list[str], str]:
+    """The layers of a tree, which is the current folder afterwards, or why there are none."""
+    if not tree:
+        return [], ""
+    try:
+        return overlay.enter(tree, PLAYER), ""
+    except OSError as error:
+        return [], f"{error.strerror or error}"
 
 
 def _show_again(stash: str, path: str) -> None:

@@ -232,7 +232,7 @@ class Group:
         self._pids: list[int] = []
         self._events: list[int] = []
         self.controllers = home.controllers
-        for fd, place in zip(home.fds, home.places, strict=True):
+        for fd, place in zip(home.fds, home.places):  # noqa: B905  (Python 3.9)
             try:
                 os.mkdir(name, dir_fd=fd)
             except FileExistsError:

@@ -62,6 +62,7 @@ class Keeper:
         hide: bytes = b"",
         own_disk: bool = False,
         owner_pidfd: int = -1,
+        upper: int = -1,
     ) -> None:
         self.sock = sock
         self.path = workspace
@@ -69,6 +70,7 @@ class Keeper:
         self.starter = starter
         self.hide = hide
         self.own_disk = own_disk
+        self.upper = upper
         self.leaders: dict[int, _Leader] = {}
         """Those that live, by pid."""
         self.programs: list[_Leader] = []
@@ -324,11 +326,12 @@ class Keeper:
         self._used = used[0] + size, used[1] + 1
 
     def op_put(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
-        """Several files at once: ``files`` is a list of [path, size], the block their bytes, one after the other."""
-        at = 0
-        for path, size in header["files"]:
-            files.write(self._workspace(), path, block[at : at + size])
-            at += size
+        """Several files at once: ``files`` is a list of [path, size], the block their bytes, one after the other.
+        ``fresh``: nothing else was ever in the workspace. ``gone``: files that are to be removed before."""
+        for path in header.get("gone", ()):
+            files.remove(self._workspace(), path)
+        write_all = files.write_new if header.get("fresh") else files.write_each
+        write_all(self._workspace(), header["files"], block)
         return {}, b""
 
     def op_list(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
@@ -338,8 +341,13 @@ class Keeper:
     def op_capture(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         self.kill_all()
         names = ("max_file_bytes", "max_bytes", "max_files", "max_depth")
-        found, skipped = tree.capture(self._workspace(), **{name: header[name] for name in names})
-        answer = {"files": [[path, len(data)] for path, data in found], "skipped": skipped}
+        caps = {name: header[name] for name in names}
+        kept: list[str] = []
+        if self.upper >= 0:
+            found, skipped, kept = tree.changes(self._workspace(), self.upper, **caps)
+        else:
+            found, skipped = tree.capture(self._workspace(), **caps)
+        answer = {"files": [[path, len(data)] for path, data in found], "skipped": skipped, "kept": kept}
         return answer, b"".join(data for _, data in found)
 
 
@@ -351,10 +359,14 @@ def serve(
     hide: bytes = b"",
     own_disk: bool = False,
     owner_pidfd: int = -1,
+    upper: int = -1,
 ) -> None:
     """Keep the cell until its owner is gone; then everything in it is dead. ``hide`` is taken out of what runs print;
-    ``own_disk``: a full disk is the player's doing, for nobody else can fill it; ``owner_pidfd`` is watched, too."""
-    Keeper(sock, workspace, starter, hide=hide, own_disk=own_disk, owner_pidfd=owner_pidfd).serve()
+    ``own_disk``: a full disk is the player's doing, for nobody else can fill it; ``owner_pidfd`` is watched, too;
+    ``upper`` is the folder of what was changed, where the workspace is an overlay."""
+    Keeper(
+        sock, workspace, starter, hide=hide, own_disk=own_disk, owner_pidfd=owner_pidfd, upper=upper
+    ).serve()
 
 
 def _pipes() -> tuple[int, int, int, tuple[int, int, int]]:

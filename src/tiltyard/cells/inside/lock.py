@@ -250,6 +250,31 @@ def seal(target: str, flags: int) -> None:
         mount("none", target, None, BIND | REMOUNT | flags | _mount_flags(kept))
 
 
+def bind_as(source: str, target: str, namespace: int) -> None:
+    """As :func:`bind`, read-only, with owners as the maps of a user namespace (a descriptor) have them: what belongs to
+    an id of the inside is shown as its partner outside. Not every file system can be shown like this."""
+    flags = 1 | os.O_CLOEXEC  # OPEN_TREE_CLONE
+    at = _call("open_tree", ctypes.c_int(-100), ctypes.c_char_p(os.fsencode(source)), ctypes.c_uint(flags))
+    try:
+        attributes = struct.pack("QQQQ", _IDMAP | NOSUID | NODEV | RDONLY, 0, 0, namespace)
+        _call(
+            "mount_setattr",
+            ctypes.c_int(at),
+            ctypes.c_char_p(b""),
+            ctypes.c_uint(0x1000),  # AT_EMPTY_PATH
+            ctypes.c_char_p(attributes),
+            ctypes.c_size_t(len(attributes)),
+        )
+        there = ctypes.c_char_p(os.fsencode(target))
+        move = (ctypes.c_int(at), ctypes.c_char_p(b""), ctypes.c_int(-100), there, ctypes.c_uint(4))
+        _call("move_mount", *move)  # MOVE_MOUNT_F_EMPTY_PATH
+    finally:
+        os.close(at)
+
+
+_IDMAP = 0x00100000
+
+
 def _mount_flags(kept: int) -> int:
     relatime = 1 << 21 if kept & os.ST_RELATIME else 0
     same = os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME  # the same bits in both calls
@@ -339,7 +364,14 @@ _AUDIT_X86_64 = 0xC000003E
 _SCHED = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _NEWEST = 462  # mseal; what comes later is unknown here, and so refused
 
-_COMMON = {"close_range": 436, "mount_setattr": 442, "landlock_create": 444, "landlock_add": 445}
+_COMMON = {
+    "open_tree": 428,
+    "move_mount": 429,
+    "close_range": 436,
+    "mount_setattr": 442,
+    "landlock_create": 444,
+    "landlock_add": 445,
+}
 _COMMON |= {"landlock_restrict": 446}
 
 _ARCHES = {

@@ -19,7 +19,7 @@ from . import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 WRITABLE = ("/workspace", "/home", "/tmp")
 CELL = "/cell"
@@ -87,9 +87,10 @@ def _within(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def build(packages: bool, hidden: Iterable[str]) -> list[str]:
-    """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for. Returns
-    what lies where a cell will have its own folder: the n-th of these is at ``STASH/n``, too. Raises OSError naming the step that failed."""
+def build(packages: bool, hidden: Iterable[str], show: Callable[[], None] = lambda: None) -> list[str]:
+    """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for; ``show`` is
+    called while the machine's root is at ``/old``. Returns what lies where a cell will have its own folder: the n-th of
+    these is at ``STASH/n``, too. Raises OSError naming the step that failed."""
     extra = needed(packages)
     base = next(path for path in ("/tmp", "/mnt", "/var") if os.path.isdir(path))
     lock.mount("none", "/", None, lock.REC | lock.PRIVATE)
@@ -114,6 +115,7 @@ def build(packages: bool, hidden: Iterable[str]) -> list[str]:
     # of this process's own namespace: a cell may mount its own only where one is seen, and gets its ids through it
     lock.mount("proc", "/proc", "proc", lock.NOSUID | lock.NODEV | lock.NOEXEC)
     stashed = _stash(extra)
+    show()
     lock.unmount("/old")
     os.rmdir("/old")
     lock.mount("none", "/", None, lock.BIND | lock.REMOUNT | lock.RDONLY | lock.NOSUID)

@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import cgroup, kit, lock, perform, root, stall, wire
+from . import cgroup, kit, lock, overlay, perform, root, stall, wire
 from .twin import Locks
 
 TYPE_CHECKING = False
@@ -64,10 +64,11 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     _load(wish["folders"], wish["preload"], wish["must"])
     if finder is not None:
         kit.remove(finder)
-    stashed = root.build(wish["packages"], wish["hidden"])
+    trees = wish["trees"]
+    stashed = root.build(wish["packages"], wish["hidden"], lambda: overlay.show(trees) if trees else None)
     _forget_origin()
     home, ids = _open(letter)
-    locks = Locks(two_ids=not with_user, stashed=stashed)
+    locks = Locks(two_ids=not with_user, stashed=stashed, trees=bool(trees))
     _seed()
     perform.prepare()
     _kept.extend(sys.modules.values())

@@ -28,10 +28,7 @@ _STDIO = 3
 def live(sock: socket.socket, starter: ForkStarter) -> NoReturn:
     """Become the program that the owner sends. Raises OSError, files.FileError or wire.WireError until it is begun."""
     header, block, fds = wire.receive(sock, deadline=_soon(), max_block=MAX_FILES, take_fds=True)
-    at = 0
-    for path, size in header["files"]:
-        files.write(starter.workspace, path, block[at : at + size])
-        at += size
+    files.write_new(starter.workspace, header["files"], block)
     del block
     job = Job.from_header(header)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

@@ -18,7 +18,7 @@ from .files import FOLDER, FileError, despite_mode, kind_of, look, plain, read, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     Skipped = list[tuple[str, str]]
 
@@ -30,6 +30,8 @@ MAX_CAPTURED_PATH = 1024
 MAX_TEXT = 2 << 20
 """Characters of names in one answer."""
 MAX_SKIPPED = 1000
+GIT = b".git"
+"""The workspace's own: a tool of the player's, and nothing that is handed in."""
 
 
 class Walk:
@@ -39,8 +41,17 @@ class Walk:
     not looked at (a cap, a path too long, a folder that moved or can't be opened).
     """
 
-    def __init__(self, root: int, *, max_seen: int = MAX_SEEN, max_depth: int | None = None) -> None:
+    def __init__(
+        self,
+        root: int,
+        *,
+        max_seen: int = MAX_SEEN,
+        max_depth: int | None = None,
+        enters: Callable[[bytes], bool] = lambda path: True,
+    ) -> None:
+        """``enters``: whether to look into a folder."""
         self.root = root
+        self.enters = enters
         self.max_seen = max_seen
         self.max_depth = max_depth
         self.seen = 0
@@ -71,7 +82,7 @@ class Walk:
                     continue  # gone meanwhile
                 inner = path + name
                 yield inner, found
-                if stat.S_ISDIR(found.st_mode) and self._enters(inner, len(stack) + 2):
+                if stat.S_ISDIR(found.st_mode) and self.enters(inner) and self._enters(inner, len(stack) + 2):
                     child = self._down(fd, name, found)
                     if child >= 0:
                         stack.append((names, here, path))
@@ -134,8 +145,8 @@ class Walk:
 
 def listing(root: int, max_entries: int) -> tuple[list[tuple[str, str, int]], int]:
     """Entries (shown path, kind, size; the size of a regular file, else 0) sorted by path, and how many were left
-    out: -1 if they could not all be counted."""
-    walk = Walk(root)
+    out: -1 if they could not all be counted. What is in ``GIT`` is no part of it."""
+    walk = Walk(root, enters=lambda path: path != GIT)
     entries = sorted(
         (shown(path), kind_of(found.st_mode), found.st_size if stat.S_ISREG(found.st_mode) else 0)
         for path, found in walk
@@ -163,12 +174,32 @@ def capture(
     root: int, *, max_file_bytes: int, max_bytes: int, max_files: int, max_depth: int
 ) -> tuple[list[tuple[str, bytes]], Skipped]:
     """Regular files, with one link, with plain names, within the caps, in order of their paths; and what was left
-    out, with the reason. ``max_depth`` counts the parts of a path."""
-    walk = Walk(root, max_depth=max_depth)
+    out, with the reason. ``max_depth`` counts the parts of a path. ``GIT`` is no part of it."""
+    return _capture(root, -1, max_file_bytes, max_bytes, max_files, max_depth)[:2]
+
+
+def changes(
+    root: int, upper: int, *, max_file_bytes: int, max_bytes: int, max_files: int, max_depth: int
+) -> tuple[list[tuple[str, bytes]], Skipped, list[str]]:
+    """As :func:`capture`, of an overlay, whose folder ``upper`` holds what was changed: only that is read, and what lies
+    beside it is named: a file, or a folder with all that it had. A folder that is not in ``upper`` was never written
+    to, so nothing in it is looked at; of one that is in both, the names are those that are left."""
+    return _capture(root, upper, max_file_bytes, max_bytes, max_files, max_depth)
+
+
+def _capture(
+    root: int, upper: int, max_file_bytes: int, max_bytes: int, max_files: int, max_depth: int
+) -> tuple[list[tuple[str, bytes]], Skipped, list[str]]:
+    walk = Walk(root, max_depth=max_depth, enters=lambda path: path != GIT and _changed(upper, path))
     skipped: Skipped = []
     candidates: list[bytes] = []
+    kept: list[str] = []
     for path, found in walk:
-        if not plain(path):
+        if path == GIT:
+            continue
+        if upper >= 0 and not _changed(upper, path):
+            kept.append(os.fsdecode(path))
+        elif not plain(path):
             skipped.append((shown(path), "a name that is no plain text"))
         elif len(path) > MAX_CAPTURED_PATH:
             skipped.append((shown(path), f"a path of more than {MAX_CAPTURED_PATH} bytes"))
@@ -185,9 +216,32 @@ def capture(
     skipped.extend((shown(p), f"deeper than {max_depth} folders") for p in walk.too_deep)
     if not walk.complete and not walk.too_deep:
         skipped.append(("…", "not everything could be looked at"))
+    files = _read_all(root, candidates, skipped, max_file_bytes, max_bytes, max_files)
+    return files, _bounded(sorted(skipped)), kept
+
+
+def _changed(upper: int, path: bytes) -> bool:
+    """Whether something of an overlay lies in its upper folder. True where there is no overlay. All folders above it do:
+    no link is followed."""
+    if upper < 0:
+        return True
+    try:
+        os.stat(path, dir_fd=upper, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # in doubt it is looked at
+    return True
+
+
+def _read_all(
+    root: int, paths: list[bytes], skipped: Skipped, max_file_bytes: int, max_bytes: int, max_files: int
+) -> list[tuple[str, bytes]]:
+    """The files with their bytes, in order of their paths, as far as the caps let them; the others are added to
+    ``skipped``."""
     files: list[tuple[str, bytes]] = []
     total = text = 0
-    for raw in sorted(candidates):
+    for raw in sorted(paths):
         name = raw.decode()
         text += len(name)
         if len(files) >= max_files or text > MAX_TEXT:
@@ -202,7 +256,7 @@ def capture(
             continue
         total += len(data)
         files.append((name, data))
-    return files, _bounded(sorted(skipped))
+    return files
 
 
 def _bounded(skipped: Skipped) -> Skipped:

@@ -47,13 +47,14 @@ _STDIO = 3
 
 class Locks:
     """What is the same for all cells of a server: the filter, Landlock's version, whether there is a second
-    id for each cell, and what is stashed away (see ``root.build``)."""
+    id for each cell, what is stashed away (see ``root.build``), and whether there are trees (see ``overlay``)."""
 
-    def __init__(self, *, two_ids: bool, stashed: Sequence[str]) -> None:
+    def __init__(self, *, two_ids: bool, stashed: Sequence[str], trees: bool = False) -> None:
         self.filter = lock.Filter(lock.filter_program())
         self.landlock = lock.landlock_abi()
         self.two_ids = two_ids
         self.stashed = tuple(stashed)
+        self.trees = trees
 
 
 def cap_group(group: Group, caps: Mapping[str, Any]) -> None:

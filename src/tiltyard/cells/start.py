@@ -1,0 +1,86 @@
+"""What lies in a new cell's workspace: plain files, an image, or files that are an image but for a few.
+
+An image (``files.image``) is what a player finds: its cell gets a ``.git`` of one commit with it (see
+``cells.start_git``), and where the wall can have it, an overlay over the image's tree instead of the bytes. ``OnImage``
+says of other files that they are mostly an image's: grading's, which get no ``.git``. To all walls both are mappings
+like any other. A ``.git`` among start files is never put into a workspace: a history may hold the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tiltyard.cells.start_git import git_files, git_layer
+from tiltyard.images import ImageFiles
+
+GIT = ".git"
+
+
+class OnImage(Mapping[str, bytes]):
+    """``files``, most of which are those of ``base``: read from there where a wall can."""
+
+    def __init__(self, base: ImageFiles, files: Mapping[str, bytes]) -> None:
+        self.base = base
+        self._files = files
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._files[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @cached_property
+    def changed(self) -> dict[str, bytes]:
+        """What is not the same in the image."""
+        return {p: data for p, data in self._files.items() if p not in self.base or self.base[p] != data}
+
+    @cached_property
+    def gone(self) -> tuple[str, ...]:
+        """Files of the image that are not among these."""
+        return tuple(path for path in self.base if path not in self._files)
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """The tree that a workspace is laid over. ``trees`` is the folder of all trees."""
+
+    image: ImageFiles
+    trees: Path
+    name: str
+    layers: tuple[str, ...]
+
+    @property
+    def order(self) -> bytes:
+        """As ``inside.overlay`` reads it."""
+        return f"{self.name}:{','.join(self.layers)}".encode("ascii")
+
+
+def is_git(path: str) -> bool:
+    """Whether a path lies in a ``.git``, however that is written."""
+    return GIT in path.lower().split("/")
+
+
+def below(files: Mapping[str, bytes]) -> Below | None:
+    """The tree for these files, made if it is not there; None: they are not an image's, or it can't lie below a
+    workspace. ArenaError: it can't be made."""
+    image = files.base if isinstance(files, OnImage) else files
+    if not isinstance(image, ImageFiles) or any(map(is_git, image)):
+        return None
+    tree = image.tree()
+    with_git = image is files and git_layer(image) is not None
+    return Below(image, tree.parent.parent, tree.parent.name, ("git", "files") if with_git else ("files",))
+
+
+def contents(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """All that is to lie in the workspace, to be sent file by file."""
+    if any(map(is_git, files)):
+        files = {path: data for path, data in files.items() if not is_git(path)}
+    if isinstance(files, ImageFiles):
+        return {**files, **git_files(files)}
+    return files
