@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.task import Metadata, Task
 
@@ -125,6 +123,8 @@ def normal(name: str) -> str:
 
 def _pinned(text: str) -> tuple[str, str]:
     """The normal name of a pinned requirement, and what is wrong with it."""
+    from packaging.requirements import InvalidRequirement, Requirement  # most tasks have no environment
+
     try:
         found = Requirement(_HASH.sub("", text))
     except InvalidRequirement:

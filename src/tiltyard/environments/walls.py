@@ -19,7 +19,6 @@ from pathlib import Path
 from tiltyard.cells.kit import Kit
 from tiltyard.cells.protocol import Wall
 from tiltyard.cells.siblings import with_python
-from tiltyard.environments.build import build
 from tiltyard.environments.model import Environment, environment_of
 from tiltyard.task import Task
 
@@ -67,6 +66,8 @@ def wall_of(wall: Wall, environment: Environment, progress: Callable[[str], None
     with _lock:
         if _made.get(wall, ("", ""))[0] == environment.digest:
             return wall
+    from tiltyard.environments.building import build  # most tasks have no environment
+
     python = str(build(environment, progress or _say))
     found = with_python(wall, python)
     with _lock:

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiltyard.environments.interpreters import Python, python_for
 from tiltyard.environments.model import BuildError, Environment, normal
-from tiltyard.environments.pythons import Python, python_for
 from tiltyard.environments.uv import run_uv
 from tiltyard.errors import ArenaError
 from tiltyard.images.tree import cache_folder, locked
