@@ -1,6 +1,26 @@
-"""Is a task fit to teach? See :func:`validate`, and :func:`settled` for what suites leave open."""
+"""Is a task fit to teach? See :func:`validate`, and :func:`settled` for what suites leave open; :func:`grade` for what
+others handed in (``check.predictions``)."""
 
 from tiltyard.check.examine import settled, validate
+from tiltyard.check.predictions import (
+    Graded,
+    GradeReport,
+    Prediction,
+    grade,
+    prediction_rows,
+    read_predictions,
+)
 from tiltyard.check.report import TaskReport, ValidationReport
 
-__all__ = ["TaskReport", "ValidationReport", "settled", "validate"]
+__all__ = [
+    "GradeReport",
+    "Graded",
+    "Prediction",
+    "TaskReport",
+    "ValidationReport",
+    "grade",
+    "prediction_rows",
+    "read_predictions",
+    "settled",
+    "validate",
+]

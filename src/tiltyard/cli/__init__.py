@@ -13,10 +13,14 @@ import sys
 from typing import NoReturn
 
 from tiltyard.cli import adequacy as adequacy
+from tiltyard.cli import breakage as breakage
 from tiltyard.cli import episodes as episodes
+from tiltyard.cli import grade as grade
 from tiltyard.cli import machine as machine
+from tiltyard.cli import perturb as perturb
 from tiltyard.cli import plan as plan
 from tiltyard.cli import pools as pools
+from tiltyard.cli import predictions as predictions
 from tiltyard.cli import redteam as redteam
 from tiltyard.cli import report as report
 from tiltyard.cli import transcripts as transcripts
