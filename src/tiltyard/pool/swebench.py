@@ -2,8 +2,7 @@
 
 A row names a repository, a commit, two patches and two lists of tests. Its base commit's files become an image in this
 machine's cache, ``test_patch`` the suite, ``patch`` the reference, ``problem_statement`` the prompt; the environment
-is what the repository declares, resolved as of the row's year, so that rows of one era share it. What was built from a
-row is remembered under the row's digest: the second time nothing is read but that.
+is what the repository declares, resolved as of the row's date (``environments.find``). What was built from a row is remembered under its digest: the second time nothing is read but that.
 
 Promises: a row that can't be built here is left out with the true reason and hides no other. Never: runs code of a
 repository, changes one, or lets a task see anything but the one commit.
@@ -227,7 +226,7 @@ class _Reader:
             suite.setdefault(path, tested[path])
         changed = {path: data for path, data in fixed.items() if base.get(path) != data}
         created = row.created_at or repository.commit(row.base_commit).commit_date
-        python, packages, generated = _environment(row, {**base, **suite}, created)
+        python, packages, generated, plugins = _environment(row, {**base, **suite}, created)
         start = generated.over(base)
         metadata = Metadata(
             source=row.repo.rpartition("/")[2],
@@ -247,6 +246,7 @@ class _Reader:
             pass_to_pass,
             Files(changed, removed=set(base) - set(fixed)),
             metadata=metadata,
+            plugins=plugins,
         )
         if problems := list(size_problems(task.start, "start", REPOSITORY_LIMITS, row.repo)):
             raise TaskError(problems)
@@ -301,31 +301,29 @@ def _facts(row: SweRow) -> Iterator[tuple[str, str]]:
 # -- the environment ---------------------------------------------------------------------------------------------
 
 
-def _environment(row: SweRow, files: Mapping[str, bytes], created: str) -> tuple[str, tuple[str, ...], Files]:
-    """(python, pinned packages, files that an installation would have generated)."""
+def _environment(
+    row: SweRow, files: Mapping[str, bytes], created: str
+) -> tuple[str, tuple[str, ...], Files, tuple[str, ...]]:
+    """(python, pinned packages, files that a build would have generated, plugins of pytest)."""
     # named late, for this room knows nothing of those above it; there it is known how packages are found
     room = importlib.import_module("tiltyard.environments")
     config = row.install_config if isinstance(row.install_config, dict) else {}
     python = row.python or str(config.get("python") or "")
-    version = str((row.model_extra or {}).get("version") or "")
-    generated: Files = room.generated_files(files, version)
+    generated: Files = room.generated_files(files, str((row.model_extra or {}).get("version") or ""))
     pins = sorted(
         {line.strip() for line in row.requirements.splitlines() if "==" in line and "@" not in line}
     )
-    if pins:  # what the set was run with, whole
-        return python, tuple(pins), generated
+    if row.packages is not None or pins:  # what the set was run with, whole
+        packages = tuple(sorted(row.packages) if row.packages is not None else pins)
+        return python, packages, generated, ()
     extra = [f"pytest{row.pytest_pin}"] if row.pytest_pin[:1] in ("<", "=", "~", "!") else []
-    found = room.find({**files, **generated}, date=as_of(created), python=python, extra=tuple(extra))
+    found = room.find({**files, **generated}, date=created[:10], python=python, extra=tuple(extra))
     if found.environment is None:
         raise _Unbuildable("", f"no environment for it: {found.reason}", "packages that can be had here")
-    return found.environment.python, found.environment.packages, generated
-
-
-def as_of(created: str) -> str:
-    """The day as of which packages are resolved: the end of the year of ``created``, so that the rows of a repository
-    need a few environments and not one each; "" if it says no year."""
-    year = created[:4]
-    return f"{int(year) + 1}-01-01" if year.isdigit() else ""
+    environment = found.environment
+    names = {pin.partition("==")[0] for pin in environment.packages}
+    plugins = room.plugins_of(environment) if any("pytest-" in name for name in names) else ()
+    return environment.python, environment.packages, generated, plugins
 
 
 # -- what is remembered ------------------------------------------------------------------------------------------
