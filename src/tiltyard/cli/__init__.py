@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from tiltyard.cli import adequacy as adequacy
 from tiltyard.cli import breakage as breakage
+from tiltyard.cli import environments as environments
 from tiltyard.cli import episodes as episodes
 from tiltyard.cli import grade as grade
 from tiltyard.cli import machine as machine
