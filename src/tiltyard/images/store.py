@@ -78,13 +78,17 @@ class Images:
             rows = json.loads(self._manifest(image).read_bytes())
             manifest = {str(path): (str(sha), int(size)) for path, sha, size in rows}
         except FileNotFoundError:
-            raise UsageError(f"{self.root} has no image {image}; the pool's folder images/ has to come along") from None
+            raise UsageError(
+                f"{self.root} has no image {image}; the pool's folder images/ has to come along"
+            ) from None
         except OSError as error:
             raise ArenaError(f"can't read the image {image} in {self.root}: {error.strerror}") from None
         except (ValueError, TypeError):
             manifest = {}
         if _digest({path: sha for path, (sha, _) in manifest.items()}) != image:
-            raise ArenaError(f"{self._manifest(image)} was changed: it is not what its name says; remove it and make it again")
+            raise ArenaError(
+                f"{self._manifest(image)} was changed: it is not what its name says; remove it and make it again"
+            )
         return ImageFiles(self, image, manifest)
 
     def copy_from(self, files: ImageFiles) -> ImageFiles:
@@ -101,7 +105,9 @@ class Images:
         try:
             data = self._object(sha).read_bytes()
         except OSError as error:
-            raise ArenaError(f"the store {self.root} has lost {path!r} ({sha[:12]}): {error.strerror}") from None
+            raise ArenaError(
+                f"the store {self.root} has lost {path!r} ({sha[:12]}): {error.strerror}"
+            ) from None
         if len(data) != size or _sha(data) != sha:
             raise ArenaError(f"{self._object(sha)} ({path!r}) was changed: it is not what its name says")
         _remember(key, data)
@@ -151,7 +157,9 @@ class Images:
     def _manifest(self, image: str) -> Path:
         kind, _, name = image.partition(":")
         if kind != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
-            raise UsageError(f"found {image[:100]!r} as the digest of an image; expected sha256: and 64 hex digits")
+            raise UsageError(
+                f"found {image[:100]!r} as the digest of an image; expected sha256: and 64 hex digits"
+            )
         return self.root / "images" / f"{name}.json"
 
 

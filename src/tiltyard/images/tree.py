@@ -23,7 +23,7 @@ _held: dict[Path, int] = {}
 
 def _in_child() -> None:
     for fd in _held.values():
-        os.close(fd)  # a copy would hold the lock for the parent as well; the child takes its own when it needs one
+        os.close(fd)  # it is the parent's lock; a child takes its own when it needs one
     _held.clear()
 
 
@@ -66,23 +66,23 @@ def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
 def tree_of(name: str, files: Callable[[], Mapping[str, bytes]]) -> Path:
     """The folder ``files`` of the tree ``name`` (an image's digest in hex), made if it is not there. It stays at least
     as long as this process. ArenaError: it can't be made (the reason is the machine's)."""
-    home = cache_folder() / "trees"
-    folder = home / name
-    if folder not in _held:
-        with locked(home / f"{name}.lock"):
+    folder = cache_folder() / "trees" / name
+    while folder not in _held:
+        with locked(folder.with_name(f"{name}.making")):
             if not folder.is_dir():
                 _make(folder, files())
-        _hold(folder)
-        if not folder.is_dir():  # collected between the two locks
-            return tree_of(name, files)
+        fd = os.open(_in_use(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one who removes it, and for nobody else
+        if folder.is_dir() and _held.setdefault(folder, fd) == fd:
+            break
+        os.close(fd)
     os.utime(folder)  # the least recently used go first
     return folder / "files"
 
 
-def _hold(folder: Path) -> None:
-    fd = os.open(folder.with_name(f"{folder.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    fcntl.flock(fd, fcntl.LOCK_SH)
-    _held[folder] = fd
+def _in_use(folder: Path) -> Path:
+    """Locked by every process that uses the tree, for as long as it lives."""
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def _make(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -114,7 +114,7 @@ def _make(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def remove_tree(folder: Path) -> bool:
     """Remove a tree unless a process uses it; whether it is gone."""
-    with open(folder.with_name(f"{folder.name}.lock"), "a") as file:
+    with open(_in_use(folder), "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
