@@ -133,3 +133,17 @@ def test_a_changed_file_of_a_store_is_found(tmp_path: Path) -> None:
     assert digest == task(Images()).digest
     with pytest.raises(Exception, match="was changed"):
         back.start["pkg/core.py"]
+
+
+def test_the_order_of_both_lists_is_kept(tmp_path: Path) -> None:
+    ids = ("tests/test_core.py::test_a", "tests/test_core.py::test_it", "tests/test_core.py::test_b")
+    one = task(Images(), hidden=tuple(map(Test, ids)), pass_to_pass=(ids[0], ids[2]))
+    to_folder(Pool("p", 1, (one,)), tmp_path / "pool")
+    to_jsonl([one], tmp_path / "p.jsonl")
+    for spec in (tmp_path / "pool", tmp_path / "p.jsonl"):
+        [back] = load(spec)
+        assert back.digest == one.digest and tuple(t.id for t in back.hidden) == ids
+    toml = tmp_path / "pool" / "r-1" / "task.toml"
+    toml.write_text(toml.read_text().replace('"tests/test_core.py::test_a", "tests', '"tests', 1))
+    with pytest.raises(TaskError, match="order"):
+        load(tmp_path / "pool")

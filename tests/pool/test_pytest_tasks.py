@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tiltyard.errors import TaskError, UsageError
+from tiltyard.errors import TaskError
 from tiltyard.pool import describe, load, to_dict, to_folder, to_jsonl
 from tiltyard.task import Files, Limits, Task, Test
 
@@ -137,8 +137,8 @@ def test_what_a_suite_may_not_be() -> None:
         )
 
 
-def test_an_order_that_no_folder_can_say(tmp_path: Path) -> None:
+def test_an_order_of_its_own_is_kept(tmp_path: Path) -> None:
     task = suite(pass_to_pass=("tests/test_new.py::test_x",))
-    with pytest.raises(UsageError, match="stand between others"):
-        to_folder(task, tmp_path / "x")
+    to_folder(task, tmp_path / "x")
+    assert load(tmp_path / "x")["stack"] == task
     assert load([to_dict(task)])["stack"] == task

@@ -12,7 +12,7 @@ import pytest
 from tiltyard.errors import TaskError, UsageError
 from tiltyard.images import ImageFiles
 from tiltyard.pool import load, load_lenient
-from tiltyard.pool.nodeids import NoNodeId, node_id
+from tiltyard.pool.nodeids import NoNodeId, in_order, node_id
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -294,3 +294,27 @@ def test_ids(id_: str, found: str) -> None:
 def test_no_ids(id_: str) -> None:
     with pytest.raises(NoNodeId):
         node_id(id_, {"tests/test_a.py": b""}, {})
+
+
+def test_tests_stand_in_the_order_of_their_files() -> None:
+    source = b"""
+import unittest
+class TestB(unittest.TestCase):
+    def test_z(self): 1
+    def test_a(self): 1
+class TestC:
+    def test_z(self): 1
+    class TestD(TestB):
+        pass
+    def test_a(self): 1
+if True:
+    def test_last(): 1
+"""
+    given = ["TestC::test_a", "test_last[2]", "TestB::test_z", "test_last[1]", "TestC::TestD::test_q", "TestB::test_a", "TestC::test_z"]  # fmt: skip
+    found = in_order(
+        ["t/b.py::x", *(f"t/a.py::{name}" for name in given), "t/a.py::unknown"], {"t/a.py": source}
+    )
+    assert [one.partition("::")[2] for one in found] == [
+        "unknown", "TestB::test_a", "TestB::test_z", "TestC::test_z", "TestC::TestD::test_q", "TestC::test_a",
+        "test_last[2]", "test_last[1]", "x",
+    ]  # fmt: skip

@@ -142,10 +142,9 @@ def _write_pytest_task(task: Task, root: Path, tables: dict[str, Any]) -> None:
     """Visible tests are start files like others; the list of those that are run stands there if it is not the usual."""
     if task.hidden:
         tables["fail_to_pass"] = list(task.fail_to_pass)
-        if [t.id for t in task.hidden] != [*task.fail_to_pass, *task.pass_to_pass]:
-            raise UsageError(
-                f"task {task.id!r}: its pass_to_pass tests stand between others; no folder can say that"
-            )
+        order = [test.id for test in task.hidden]
+        if order != [*task.fail_to_pass, *task.pass_to_pass]:
+            tables["order"] = order
     visible = [test.id for test in task.visible]
     if visible != [path for path in task.start if is_test_file(path) and path not in task.suite]:
         tables["visible_tests"] = visible

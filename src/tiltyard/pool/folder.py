@@ -55,6 +55,8 @@ class TaskToml(Settings):
     metadata: MetaRow = MetaRow()
     fail_to_pass: list[StrictStr] | None = None
     visible_tests: list[StrictStr] | None = None
+    order: list[StrictStr] = Field(default=[])
+    """The ids of both lists in the order in which they are run, where it is another one than theirs."""
     times: dict[str, Number] = Field(default={})
 
 
@@ -179,7 +181,7 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
 
 
 _PYTEST_KEYS = (
-    "fail_to_pass", "pass_to_pass", "visible_tests", "times", "way", "pythonpath", "plugins", "image", "removed",
+    "fail_to_pass", "pass_to_pass", "visible_tests", "order", "times", "way", "pythonpath", "plugins", "image", "removed",
     "suite_removed",
 )  # fmt: skip
 
@@ -202,6 +204,11 @@ def _pytest_task(
 ) -> Task | None:
     """A task whose tests are files: those of ``hidden/`` are laid over the workspace where they run, those of
     ``visible/`` lie in it, protected."""
+    ids = [*(toml.fail_to_pass or ()), *toml.pass_to_pass]
+    if toml.order and sorted(toml.order) != sorted(ids):
+        found = "other ids than in fail_to_pass and pass_to_pass"
+        problems.append(Problem(f"{where}/task.toml", "order", found, "the same ids in another order"))
+    ids = toml.order or ids
     shown_twice = sorted({*trees["visible"]} & {*trees["start"]})
     for path in shown_twice:
         found = f"{path!r}, which is also in start/"
@@ -217,7 +224,6 @@ def _pytest_task(
             problems.append(Problem(f"{where}/task.toml", "image", found, "one of the two"))
         stores = (folder / IMAGES, folder.parent / IMAGES)
         start = image_of(toml.image, stores, f"{where}/task.toml", problems)
-    ids = [*(toml.fail_to_pass or ()), *toml.pass_to_pass]
     for id_ in sorted({*toml.times} - {*ids}):
         problems.append(
             Problem(f"{where}/task.toml", "times", repr(id_), "ids of fail_to_pass or pass_to_pass")

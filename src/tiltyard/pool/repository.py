@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tiltyard.pool.nodeids import in_order
 from tiltyard.task import Files, Limits, Metadata, Task, Test
 
 REPOSITORY_LIMITS = Limits(
@@ -46,11 +47,13 @@ def repository_task(
     ids. Raises TaskError."""
     kept = [name for name in pass_to_pass if name not in {*fail_to_pass}]
     seen = [path for path in suite if path in start and _is_tests(path)] if visible is None else list(visible)
+    homes = {name.partition("[")[0].partition("::")[0] for name in (*fail_to_pass, *kept)}
+    trusted = {path: suite[path] if path in suite else start.get(path, b"") for path in homes}
     return Task(
         id=id,
         prompt=prompt,
         start=start,
-        hidden=tuple(Test(name) for name in dict.fromkeys([*fail_to_pass, *kept])),
+        hidden=tuple(Test(name) for name in in_order([*fail_to_pass, *kept], trusted)),
         pass_to_pass=tuple(dict.fromkeys(kept)),
         reference=reference,
         suite=Files(dict(suite)),

@@ -39,7 +39,7 @@ from tiltyard.pool.repository import REPOSITORY_LIMITS, repository_task, without
 from tiltyard.pool.rows import Row
 from tiltyard.task import Files, Metadata, Task
 
-FORMAT = "tiltyard-swebench-1"
+FORMAT = "tiltyard-swebench-2"
 REPOS = "TILTYARD_REPOS"
 """The environment variable that names the folder of repositories where nothing else does."""
 THREADS = min(8, 2 * (os.cpu_count() or 1))
