@@ -8,7 +8,6 @@ differ, as for ``patch``. Links, submodules and binary changes are refused. Pars
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import re
 from collections import Counter
@@ -24,6 +23,8 @@ MAX_PATCH = 16 << 20
 MAX_WORK = 1 << 20
 CONTEXT = 3
 _NULL = "/dev/null"
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+_LETTERS = {b"n": 10, b"t": 9, b"r": 13, b"a": 7, b"b": 8, b"f": 12, b"v": 11}
 _ODD_MODE = re.compile(r"^(?:new(?: file)? mode|index \S+) (120000|160000)$", re.MULTILINE)
 
 
@@ -151,7 +152,9 @@ def apply(patch: str, files: Mapping[str, bytes], *, fuzz: int = 0) -> Files:
         if new and new != old and new in out:
             raise PatchError(f"{new}: the patch makes it, and it is there already")
         if old and not new and not len(file) and out[old]:
-            raise PatchError(f"{old}: the patch deletes it without showing its {len(out[old])} bytes; it may be cut off")
+            raise PatchError(
+                f"{old}: the patch deletes it without showing its {len(out[old])} bytes; it may be cut off"
+            )
         data = _patched(file, old or new, out[old] if old else b"", fuzz)
         if old and old != new:
             del out[old]
@@ -217,9 +220,20 @@ def _names(file: Any) -> tuple[str, str]:
 def _unquoted(name: str) -> str:
     if len(name) < 2 or not (name.startswith('"') and name.endswith('"')):
         return name
+    raw, at = bytearray(), 0
+    inner = name[1:-1].encode()
+    while at < len(inner):
+        taken = _ESCAPE.match(inner, at)
+        if taken is None:
+            raw.append(inner[at])
+            at += 1
+            continue
+        said = taken[1]
+        raw.append(int(said, 8) if len(said) == 3 else _LETTERS.get(said, said[0]))
+        at = taken.end()
     try:
-        return codecs.escape_decode(name[1:-1].encode())[0].decode()
-    except (ValueError, UnicodeDecodeError):
+        return raw.decode()
+    except UnicodeDecodeError:
         raise PatchError(f"found a name in a patch that can't be read: {name[:200]}") from None
 
 

@@ -177,7 +177,8 @@ def test_chosen_tests_of_the_workspace_are_run(wall: Wall) -> None:
     assert chosen(wall, "tests/test_mine.py\ntests/test_seen.py::test_double[2]").endswith(
         "1 of 2 chosen tests passed"
     )
-    assert "could not be collected" in chosen(wall, "tests/test_none.py")
+    assert "not found: tests/test_none.py" in chosen(wall, "tests/test_none.py")
+    assert "not found: tests/test_seen.py::test_none" in chosen(wall, "tests/test_seen.py::test_none")
 
 
 def test_an_id_that_leads_out_is_refused(wall: Wall) -> None:
