@@ -16,6 +16,7 @@ from tiltyard.cells.client import KeeperCell, Program
 from tiltyard.cells.container_box import memory_of, player_of
 from tiltyard.cells.process import _temp_folder, bring_up, interpreter
 from tiltyard.cells.protocol import Capture, CellLimits, CellLost, Listing, Run, RunResult
+from tiltyard.cells.start import contents
 from tiltyard.errors import ArenaError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class RunCell:
     def open(cls, of_wall: ContainerWall, files: Mapping[str, bytes], limits: CellLimits) -> RunCell:
         cell = cls(of_wall, limits)
         try:
-            cell.put(files)
+            cell._files.put(contents(files), fresh=True)
         except BaseException:
             cell.close()
             raise

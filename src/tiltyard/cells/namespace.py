@@ -43,6 +43,7 @@ from tiltyard.cells.protocol import CellLimits, Run
 from tiltyard.cells.siblings import Siblings
 from tiltyard.cells.start import Below, OnImage, below, contents
 from tiltyard.errors import ArenaError
+from tiltyard.images import cache_folder
 
 START_S = 60.0
 OPEN_S = 60.0
@@ -150,11 +151,7 @@ class NamespaceWall:
 
     def _with_trees(self, trees: Path) -> NamespaceWall:
         """This wall, with cells that can have one of these trees below their workspace."""
-        try:
-            found = trees.stat()
-        except OSError as error:
-            raise ArenaError(f"the folder of trees {trees} can't be read ({error.strerror})") from None
-        key = replace(self._key, trees=(str(trees), found.st_dev, found.st_ino))
+        key = replace(self._key, trees=_identified(trees))
         return self if key == self._key else self._sibling(key)
 
     def launch(
@@ -234,9 +231,16 @@ class NamespaceWall:
             return self._siblings[key]
 
     def with_python(self, python: str) -> NamespaceWall:
-        """This wall with another interpreter and its packages, without a kit: see ``tiltyard.cells.siblings``."""
-        key = self._key
-        make = lambda: NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload)  # noqa: E731
+        """This wall with another interpreter and its packages, without a kit: see ``tiltyard.cells.siblings``. It is
+        ready for trees: who has an environment of its own has a repository, and one server will do."""
+
+        def make() -> NamespaceWall:
+            key = self._key
+            made = NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload)
+            with contextlib.suppress(ArenaError):
+                made._key = replace(made._key, trees=_identified(cache_folder() / "trees"))
+            return made
+
         return self._others.get(python, make)
 
     def _bring_up(
@@ -286,6 +290,16 @@ class NamespaceWall:
                 _release(self._held)
                 self._held.append(_acquire(self._key))
             return self._held[0]
+
+
+def _identified(trees: Path) -> tuple[str, int, int]:
+    """A folder of trees, made if it is not there, as servers are told apart by it. ArenaError: it can't be had."""
+    try:
+        trees.mkdir(parents=True, exist_ok=True)
+        found = trees.stat()
+    except OSError as error:
+        raise ArenaError(f"the folder of trees {trees} can't be had ({error.strerror})") from None
+    return str(trees), found.st_dev, found.st_ino
 
 
 def _env(hash_seed: int) -> dict[str, str]:

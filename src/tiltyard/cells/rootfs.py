@@ -27,7 +27,7 @@ from tiltyard.errors import ArenaError
 
 HIDDEN = ("/home", "/tmp", "/workspace", "/dev", "/proc", "/sys", "/run")
 MOVED = "/opt/machine"
-_VERSION = 2
+_VERSION = 3
 """Of what is made here: to be raised when the same files give another root folder."""
 
 _NAMES = "test tests idlelib tkinter turtledemo lib2to3 ensurepip"
@@ -37,6 +37,8 @@ _USUAL = """sh ash awk basename cat chmod cmp cp cut date dd diff dirname du ech
 ln ls md5sum mkdir mkfifo mktemp mv nice od printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort
 stat tail tar tee test timeout touch tr true truncate uname uniq wc which xargs yes"""
 _COMMANDS = tuple(_USUAL.split())
+_WANTED = ("git", "rg")
+"""What players of repositories use, where this machine has it; nobody's busybox does."""
 _FOLDERS = ("dev", "proc", "sys", "tmp", "home", "workspace", "root", "etc", "opt", "usr/local/bin", "run")
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib64", "lib32")
 _ETC = {
@@ -161,6 +163,8 @@ def _commands(root: _Root) -> list[str]:
     else:
         seen = {name: shutil.which(name, path=PATH) for name in _COMMANDS}
         found = {name: os.path.realpath(path) for name, path in seen.items() if path is not None}
+    seen = {name: shutil.which(name, path=PATH) for name in _WANTED}
+    found |= {name: os.path.realpath(path) for name, path in seen.items() if path is not None}
     if "sh" not in found:
         raise ArenaError("no shell can be found for an image; install busybox, or give image= a name")
     for name, path in found.items():

@@ -343,7 +343,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
 
     def _examine(self, tests: tuple[Test, ...]) -> dict[str, tuple[bool, str]]:
         """Visible tests that need trusted code, graded as hidden ones are, on the files as they are now."""
-        files = self._place.submission(capture(self._cell(), self.limits).files)
+        taken = capture(self._cell(), self.limits)
+        files = self._place.submission(taken.files, taken.skipped)
         verdict = self._grade(replace(self._scenes.as_played(self.task), visible=(), hidden=tests), files)
         if verdict.void is not None:
             raise ArenaError(verdict.void)
@@ -356,14 +357,13 @@ class CodeEnv(gymnasium.Env[str, Any]):
     def _submit(self, facts: dict[str, Any]) -> float:
         """Capture, close the player's cell, grade. The reward, NaN for void; the rest goes to the facts."""
         if self._held.cell is None and not self._behind:
-            captured: Mapping[str, bytes] = self._place.files
+            submission = self._place.submission(self._place.files)
         else:
             taken = self._again(lambda: capture(self._cell(), self.limits))
-            captured = taken.files
+            submission = self._place.submission(taken.files, taken.skipped)
             if taken.skipped:
                 facts["left_out"] = [f"{path}: {why}" for path, why in taken.skipped]
         self._held.close_cell()
-        submission = self._place.submission(captured)
         if self.task.shell:
             patch = patches.diff(self.task.start, submission.over(self.task.start))
             facts["patch"] = patch if len(patch) <= MAX_PATCH else ""

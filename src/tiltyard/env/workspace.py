@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tiltyard.cells.start import is_git
 from tiltyard.parsing import parse_source
 from tiltyard.task import Files, Task, Test
 
@@ -28,10 +29,30 @@ class Workspace:
     files: Files
     views: frozenset[str]
     protected: dict[str, str]
+    is_suite: bool = False
+    """Whether tests are files: then a file that the player took away is gone for them as well."""
 
-    def submission(self, files: Mapping[str, bytes]) -> Files:
-        """What is handed in of the files in the workspace: all that the player could write."""
-        return Files({p: b for p, b in files.items() if p not in self.protected})
+    def submission(self, files: Mapping[str, bytes], skipped: Iterable[tuple[str, str]] = ()) -> Files:
+        """What is handed in of the files in the workspace: all that the player could write; of an image only what is not
+        as it was, and what was taken away. ``skipped``, of a capture, is neither: it counts as it was at the start."""
+        kept = {p: b for p, b in files.items() if p not in self.protected}
+        if not self.is_suite:
+            return Files(kept)
+        gone = {p for p in set(self.files).difference(files, self.protected) if not is_git(p)}
+        if gone:
+            gone -= _not_looked_at(gone, skipped)
+        if self.files.image:
+            kept = {p: b for p, b in kept.items() if p not in self.files or self.files[p] != b}
+        return Files(kept, gone)
+
+
+def _not_looked_at(paths: set[str], skipped: Iterable[tuple[str, str]]) -> set[str]:
+    """Those of ``paths`` of which a capture does not say that they are gone."""
+    names = {path for path, _ in skipped}
+    deep = {path for path, why in skipped if why.startswith("deeper")}
+    if "…" in names:  # the list is not complete
+        return paths
+    return {p for p in paths if p in names or any(p.startswith(f"{folder}/") for folder in deep)}
 
 
 def workspace(task: Task) -> Workspace:
@@ -41,7 +62,8 @@ def workspace(task: Task) -> Workspace:
     views = {p: c for p, c in _views(task).items() if not _clashes(p, taken, folders)}
     protected = dict.fromkeys(sorted(task.protected), "the task needs it as it is")
     protected |= dict.fromkeys(views, "it only shows the visible tests, and changing it would change nothing")
-    return Workspace(Files(views).over(task.start), frozenset(views), protected)
+    files = Files(views).over(task.start)
+    return Workspace(files, frozenset(views), protected, task.grading == "pytest")
 
 
 def _clashes(path: str, taken: set[str], folders: set[str]) -> bool:

@@ -396,6 +396,7 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)
+    os.umask(0o022)  # whatever the owner's is: what lies in a workspace has the same modes everywhere
     try:
         header, _, _ = wire.receive(sock, deadline=_soon(), max_block=0)
     except wire.WireError:
