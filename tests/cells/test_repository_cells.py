@@ -417,9 +417,11 @@ def test_files_that_are_mostly_an_images(wall: Wall, image: ImageFiles) -> None:
         "n": b"new",
     }
     on = OnImage(image, files)
-    assert on.changed == {"pkg/core.py": b"changed", "n": b"new"} and on.gone == ("tests/test_core.py",)
+    assert on.changed == {"pkg/core.py": b"changed", "n": b"new"}
+    assert on.gone == ("tests/test_core.py", "tests")
     with contextlib.closing(wall.open(on, LIMITS)) as cell:
         assert dict(captured(cell).files) == files
+        assert sh(cell, "test -e tests").rc == 1, "no empty folder that could be imported is left"
         assert sh(cell, "test -e .git").rc == 1, "grading has no history, not even this one"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tiltyard.cells.start_git import git_files, git_layer
 from tiltyard.images import ImageFiles
+from tiltyard.task import Files
 
 GIT = ".git"
 
@@ -42,8 +43,22 @@ class OnImage(Mapping[str, bytes]):
 
     @cached_property
     def gone(self) -> tuple[str, ...]:
-        """Files of the image that are not among these."""
-        return tuple(path for path in self.base if path not in self._files)
+        """What the image has and these have not: files, and then folders, the deepest first."""
+        files = [path for path in self.base if path not in self._files]
+        folders = {up for path in files for up in _above(path)}
+        if folders:
+            folders.difference_update(up for path in self._files for up in _above(path))
+        return (*files, *sorted(folders, key=lambda path: (-path.count("/"), path)))
+
+
+def on_image(start: Files, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Files that were made of a task's start files, said to be mostly these where that helps a wall."""
+    return OnImage(start, files) if isinstance(start, ImageFiles) else files
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 @dataclass(frozen=True, slots=True)

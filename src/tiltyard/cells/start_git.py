@@ -38,7 +38,8 @@ _SKELETON = {
 }
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info")
 
-_made: dict[str, Path | None] = {}
+_made: dict[Path, Path | None] = {}
+"""By tree: the cache may be another one later."""
 _lock = threading.Lock()
 
 
@@ -60,7 +61,7 @@ def git_layer(image: ImageFiles) -> Path | None:
     ArenaError: git is there and fails."""
     tree = image.tree()
     with _lock:
-        if image.image in _made and ((found := _made[image.image]) is None or found.is_dir()):
+        if tree in _made and ((found := _made[tree]) is None or found.is_dir()):
             return found
     folder = tree.parent / "git"
     found = folder if folder.is_dir() else None
@@ -70,7 +71,7 @@ def git_layer(image: ImageFiles) -> Path | None:
                 _make(image, folder)
         found = folder
     with _lock:
-        _made[image.image] = found
+        _made[tree] = found
     return found
 
 

@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.cells.start import on_image
 from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.calls import GRACE_S
@@ -117,7 +118,9 @@ def _begin(
         control, theirs = socket.socketpair()
         stack.callback(control.close)
         stack.callback(theirs.close)
-        cell = with_pytest(wall).open(together(task, files, changed), cell_limits(limits))
+        cell = with_pytest(wall).open(
+            on_image(task.start, together(task, files, changed)), cell_limits(limits)
+        )
         stack.callback(cell.close)
         program = cell.start("suite_local", [theirs.fileno()], wall_s=total)
         theirs.close()

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Mapping
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.cells.start import on_image
 from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError
 from tiltyard.parsing import parse_source
@@ -77,9 +78,11 @@ def _begin(
         control, control_e = socket.socketpair()
         for sock in (link_e, link_s, control, control_e):
             stack.callback(sock.close)
-        examiner_cell = with_pytest(wall).open(plan.tests.over(plan.data), _examiner_limits(limits))
+        examiner_cell = with_pytest(wall).open(
+            on_image(task.start, plan.tests.over(plan.data)), _examiner_limits(limits)
+        )
         stack.callback(examiner_cell.close)
-        solution_cell = wall.open(package_files(task, files), cell_limits(limits))
+        solution_cell = wall.open(on_image(task.start, package_files(task, files)), cell_limits(limits))
         stack.callback(solution_cell.close)
         solution_cell.start("package", [link_s.fileno()], wall_s=total)
         link_s.close()

@@ -221,16 +221,18 @@ def _write_new(parent: int, name: bytes, data: memoryview) -> None:
 
 
 def remove(root: int, path: str) -> None:
-    """Remove a file, if it is there."""
+    """Remove a file, or a folder that is empty, if it is there."""
     parts = split(path)
     try:
         parent = open_folder(root, parts[:-1], path)
     except FileError:
         return
     try:
-        despite_mode(parent, b".", lambda: os.unlink(parts[-1], dir_fd=parent))
+        is_folder = stat.S_ISDIR(look(parent, parts[-1]).st_mode)
+        act = os.rmdir if is_folder else os.unlink
+        despite_mode(parent, b".", lambda: act(parts[-1], dir_fd=parent))
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.EISDIR, errno.EPERM):
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
             raise
     finally:
         os.close(parent)
