@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,18 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
 
 pytest_plugins = ["tests.leftovers"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test makes images or environments in the user's cache, or finds any there."""
+    before = os.environ.get("TILTYARD_CACHE")
+    os.environ["TILTYARD_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["TILTYARD_CACHE"]
+    else:
+        os.environ["TILTYARD_CACHE"] = before
 
 
 @pytest.fixture(scope="session", params=["process", "namespace"])

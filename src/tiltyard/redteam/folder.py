@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.errors import TaskError, UsageError
+from tiltyard.images import Images
+from tiltyard.pool.repository import without_history
 from tiltyard.redteam.case import Case
-from tiltyard.redteam.folder_tasks import one_commit, read_task
+from tiltyard.redteam.folder_tasks import read_task
 from tiltyard.task import Files, Task
 
 ABOUT = "exploit.json"
@@ -80,11 +82,11 @@ def read_corpus(folder: Path | str) -> Corpus:
 
 def _with_needs(task: Task, cases: list[Case]) -> Task:
     """The task with what its cases take for granted: a shell, and a git history. A fixture's history holds the fix;
-    what a workspace of ours has in its place is one commit of the start, whatever script the corpus names."""
+    what a workspace of an image has in its place is one commit of the start, whatever script the corpus names."""
     if any("bash" in case.tools for case in cases):
         task = replace(task, shell=True)
     if any(case.fixture for case in cases):
-        task = replace(task, start=Files({**task.start, **one_commit(task.start)}))
+        task = replace(task, start=Images().add(without_history(task.start)))
     return task
 
 

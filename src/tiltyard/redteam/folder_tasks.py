@@ -10,12 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,34 +120,6 @@ def _repository(folder: Path) -> ReadTask:
         pass_to_pass=tuple(lists["PASS_TO_PASS"]),
     )
     return ReadTask(task)
-
-
-def one_commit(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a ``.git`` with one commit of these files and nothing else; {} where there is no git."""
-    if shutil.which("git") is None:
-        return {}
-    with tempfile.TemporaryDirectory(prefix="tiltyard-redteam-git-") as name:
-        root = Path(name)
-        for path, data in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(data)
-        env = {"PATH": os.environ.get("PATH", ""), "HOME": name, "GIT_CONFIG_NOSYSTEM": "1", **_AUTHOR}
-        for command in (
-            ("init", "-q", "--template=", "-b", "main"),
-            ("add", "-A"),
-            ("commit", "-qm", "base"),
-        ):
-            ran = subprocess.run(["git", *command], cwd=root, env=env, capture_output=True, timeout=60)
-            if ran.returncode != 0:
-                raise UsageError(f"git {command[0]} failed: {ran.stderr.decode(errors='replace')[-500:]}")
-        return {f".git/{path}": data for path, data in _files(root / ".git").items()}
-
-
-_AUTHOR = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "task"), ("EMAIL", "task@invalid"), ("DATE", "2026-01-01T00:00:00Z"))
-}
 
 
 def _lists(path: Path) -> dict[str, list[str]]:
