@@ -10,6 +10,7 @@ from tiltyard.estimates.beta import Posterior, beta_cdf, beta_quantile
 from tiltyard.estimates.difference import Difference, difference_of_rates
 from tiltyard.estimates.groups import GroupTally, all_equal_share, group_kind
 from tiltyard.estimates.intervals import Interval, clustered_mean, mean_over_tasks, wilson
+from tiltyard.estimates.paired import PairedDifference, paired_difference
 from tiltyard.estimates.passes import pass_all_k, pass_at_k
 from tiltyard.estimates.signal import (
     expected_reward_signal,
@@ -23,6 +24,7 @@ __all__ = [
     "Difference",
     "GroupTally",
     "Interval",
+    "PairedDifference",
     "Posterior",
     "all_equal_share",
     "beta_cdf",
@@ -34,6 +36,7 @@ __all__ = [
     "group_advantages",
     "group_kind",
     "mean_over_tasks",
+    "paired_difference",
     "pass_all_k",
     "pass_at_k",
     "signal",

@@ -13,6 +13,7 @@ from tiltyard.records import Store
 from tiltyard.report.cutoff import Cutoff, compare, parse_cutoff
 from tiltyard.report.gather import Gathered, Scope, gather, resolve_run
 from tiltyard.report.known import Known, known_tasks
+from tiltyard.report.perturbed import Perturbed, compare_perturbed
 from tiltyard.report.players import PlayerReport, player_report
 from tiltyard.report.signs import Signs, signs
 from tiltyard.report.unsolved import Unsolved, never_solved, unsolved
@@ -51,6 +52,7 @@ class Report:
     never: int
     unsolved: tuple[Unsolved, ...]
     cutoff: Cutoff | None
+    perturbed: Perturbed | None
     signs: Signs
     notes: tuple[str, ...]
 
@@ -70,6 +72,7 @@ class Report:
             ],
             "never_solved": {"tasks": self.never, "shown": [u.as_json() for u in self.unsolved]},
             "cutoff": self.cutoff.as_json() if self.cutoff else None,
+            "perturbed": self.perturbed.as_json() if self.perturbed else None,
             "contamination": self.signs.as_json(),
             "notes": list(self.notes),
         }
@@ -142,6 +145,7 @@ def _report(
             never=len(never_solved(players)),
             unsolved=unsolved(connection, scope, players, known.tasks, most=shown),
             cutoff=compare(cutoff, players.values(), known.tasks) if cutoff is not None else None,
+            perturbed=compare_perturbed(players.values(), known.tasks, seed),
             signs=signs(connection, scope, known.tasks),
             notes=_notes(found, known),
         )

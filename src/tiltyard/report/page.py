@@ -251,6 +251,7 @@ def _contamination(report: Report) -> Markup:
         parts.append(tag("h3", f"Solve rates before and after {cutoff.date}"))
         parts.append(tag("p", f"Tasks by their date: {counts}.", cls="note"))
         parts.append(table(("player", "before", "after", "difference, after − before"), rows))
+    parts += _perturbed(report)
     if report.signs.looked_at:
         parts.append(tag("h3", "Signs in transcripts"))
         parts.append(
@@ -275,6 +276,28 @@ def _contamination(report: Report) -> Markup:
         else:
             parts.append(tag("p", "None was found."))
     return section("contamination", "Was it known before?", *parts) if parts else Markup("")
+
+
+def _perturbed(report: Report) -> list[object]:
+    """Tasks and their perturbed variants, paired."""
+    if report.perturbed is None:
+        return []
+    head = ("player", "pairs", "original", "perturbed", "difference, perturbed − original", "p")
+    rows = [(name, *words.paired(d)) for name, d in report.perturbed.players.items()]
+    pairs = [
+        (p.task, p.player, *(f"{c} of {n}" for n, c in (p.original, p.perturbed)), ", ".join(p.kinds))
+        for p in report.perturbed.pairs[:MAX_ROWS]
+    ]
+    said = "The same tasks under other names, constants, orders or words. Each pair has the same weight; the p-value is that of sign flips."
+    return [
+        tag("h3", "Tasks told otherwise"),
+        tag("p", said, cls="note"),
+        table(head, rows),
+        fold(
+            f"{len(report.perturbed.pairs):,} pairs",
+            table(("task", "player", "original", "perturbed", "kinds"), pairs),
+        ),
+    ]
 
 
 def _voids(report: Report) -> Markup:
@@ -336,6 +359,7 @@ def _formulas(report: Report) -> Markup:
         (f"signal of a group of {k}", "E[1 − pᵏ − (1−p)ᵏ] over the posterior of p, Beta(½ + solved, ½ + unsolved), in closed form; its interval from the posterior's quantiles."),
         ("that rewards differ", "E[1 − Σ qᵥᵏ] over the Dirichlet posterior of the rewards seen, 0 and 1."),
         ("no gradient", "Groups are the attempts at one draw of a task in one run. Equal rewards have group-relative advantages of 0 (GRPO, arXiv:2402.03300); voids are no part of a baseline."),
+        ("tasks told otherwise", "The mean over pairs of the difference of solve rates; percentile bootstrap over pairs; two-sided permutation test by flipping signs."),
         ("difference", "Newcombe 1998, method 10, with attempts divided by the design effect of tasks."),
     ]  # fmt: skip
     body: list[object] = []

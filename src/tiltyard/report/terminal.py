@@ -51,6 +51,7 @@ def render(report: Report) -> Iterator[Any]:
     yield from _unsolved(report)
     if report.cutoff is not None:
         yield _cutoff(report)
+    yield from _perturbed(report)
     yield from _signs(report)
     for note in report.notes:
         yield f"note: {clean(note)}"
@@ -248,6 +249,31 @@ def _cutoff(report: Report) -> Table:
             f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]",
         )
     return table
+
+
+def _perturbed(report: Report) -> Iterator[Any]:
+    if report.perturbed is None:
+        return
+    table = _table(
+        "Told otherwise: solve rates on tasks and on their perturbed variants, paired",
+        "player",
+        "pairs",
+        "original",
+        "perturbed",
+        "difference, 95%",
+        "p",
+    )
+    for name, d in report.perturbed.players.items():
+        table.add_row(plain(name), *words.paired(d))
+    yield table
+    if worst := [p for p in report.perturbed.pairs if p.difference is not None and p.difference < 0]:
+        table = _table(
+            "What was solved less often when it was told otherwise", "task", "player", "original", "perturbed"
+        )
+        for pair in worst[:MAX_ROWS]:
+            counts = (f"{c} of {n}" for n, c in (pair.original, pair.perturbed))
+            table.add_row(plain(pair.task), plain(pair.player), *counts)
+        yield table
 
 
 def _signs(report: Report) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiltyard.estimates import Interval
+from tiltyard.estimates import Interval, PairedDifference
 from tiltyard.report.build import FlagRow, Report
 from tiltyard.report.players import PlayerReport, Spread, TaskRow
 from tiltyard.report.unsolved import FailedTest
@@ -111,3 +111,16 @@ def some(names: list[str], most: int = 8) -> str:
     """The first ones, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def paired(found: PairedDifference | None) -> tuple[str, str, str, str, str]:
+    """Pairs, both rates, the difference with its interval, and the p-value."""
+    if found is None:
+        return ("0", "–", "–", "no attempts on one side", "–")
+    return (
+        str(found.pairs),
+        interval(found.before),
+        interval(found.after),
+        f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]",
+        f"{found.p:.3f}" if found.p >= 0.001 else "< 0.001",
+    )

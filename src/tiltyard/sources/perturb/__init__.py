@@ -5,7 +5,8 @@ what a player sees and in its digest, and it says what it was made of. The same 
 variants, whatever the workers. Never: changes a name that is not the task's own, or a text that is data.
 """
 
+from tiltyard.sources.lineage import lineage
 from tiltyard.sources.perturb.model import KINDS, Made, PerturbReport
-from tiltyard.sources.perturb.run import as_pool, lineage, perturb
+from tiltyard.sources.perturb.run import as_pool, perturb
 
 __all__ = ["KINDS", "Made", "PerturbReport", "as_pool", "lineage", "perturb"]

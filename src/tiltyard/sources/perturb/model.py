@@ -11,8 +11,6 @@ from tiltyard.task import Task
 
 KINDS = ("rename", "files", "constants", "reorder", "prompt")
 """In the order in which they are named; ``constants`` is done first, for it reads the prompt as it was."""
-OF, OF_DIGEST, HOW = "perturbed_of", "perturbed_of_digest", "perturbation"
-"""Keys of ``Metadata.extra``: id and digest of the task that it was made of, and how."""
 
 
 class CantError(Exception):

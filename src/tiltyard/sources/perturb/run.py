@@ -20,13 +20,14 @@ from tiltyard.check.report import reference_problem, start_problem
 from tiltyard.errors import ArenaError, TaskError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
+from tiltyard.sources.lineage import HOW, OF, OF_DIGEST
 from tiltyard.sources.perturb.constants import other_constants
-from tiltyard.sources.perturb.model import HOW, KINDS, OF, OF_DIGEST, CantError, Change, Made, PerturbReport
+from tiltyard.sources.perturb.model import KINDS, CantError, Change, Made, PerturbReport
 from tiltyard.sources.perturb.names import CLASS, FUNCTION, METHOD, PARAM
 from tiltyard.sources.perturb.rename import rename
 from tiltyard.sources.perturb.reorder import reorder
 from tiltyard.sources.perturb.wording import reword
-from tiltyard.task import Metadata, Task
+from tiltyard.task import Task
 from tiltyard.verdict import Verdict
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
@@ -290,9 +291,3 @@ def with_lineage(task: Task, of: Task, kinds: Sequence[str], seed: int, variant:
     extra = {key: value for key, value in of.metadata.extra if key not in made} | made
     metadata = replace(of.metadata, extra=tuple(sorted(extra.items())))
     return replace(task, id=f"{of.id}~s{seed}v{variant}", metadata=metadata)
-
-
-def lineage(metadata: Metadata) -> tuple[str, str] | None:
-    """Id and digest of the task that one was made of, or None."""
-    extra = dict(metadata.extra)
-    return (extra[OF], extra[OF_DIGEST]) if OF in extra and OF_DIGEST in extra else None
