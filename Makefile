@@ -38,7 +38,7 @@ $(READY): requirements.lock pyproject.toml
 
 # The lock holds names, versions and hashes, and no address.
 lock:
-	$(BIN)/python -m pip install --quiet 'uv>=0.5,<1'
+	$(BIN)/python -m pip install --quiet 'uv>=0.7,<1'
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 		--no-annotate --no-emit-find-links --all-extras --group dev pyproject.toml build.in --output-file requirements.lock
 
