@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tiltyard.check import examine as room
+from tiltyard.check import judge as room
 from tiltyard.check import validate
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import load
@@ -175,7 +175,7 @@ def test_a_second_time_only_what_is_not_known(tmp_path, monkeypatch):
     state = tmp_path / "state"
     wrong = task("wrong", "def f(x):\n    return 0\n", *TESTS)
     first = validate([FIT, wrong], repeats=1, state=state)
-    monkeypatch.setattr(room._Bench, "__call__", None)  # nothing may be examined again
+    monkeypatch.setattr(room.Bench, "__call__", None)  # nothing may be examined again
     second = validate([wrong, FIT], repeats=1, state=state, workers=0)
     assert second.as_json()["summary"] == first.as_json()["summary"] and second.resumed == 2
     assert [one.task for one in second.tasks] == ["wrong", "fit"]
@@ -195,7 +195,7 @@ INTERRUPTED = """
 import sys
 from test_validate import FIT
 from dataclasses import replace
-from tiltyard.check import examine as room
+from tiltyard.check import judge as room
 from tiltyard.check import validate
 from tiltyard.workers import Interrupted
 try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -18,32 +18,18 @@ from typing import Any, cast
 from tiltyard import __version__
 from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
-from tiltyard.check.probes import probes as probes_of
+from tiltyard.check.judge import HASH_SEEDS, without_tests
+from tiltyard.check.judge import Bench as _Bench
 from tiltyard.check.rename import libcst
-from tiltyard.check.report import (
-    TaskReport,
-    ValidationReport,
-    difference,
-    is_repository,
-    lists_problem,
-    packages_problem,
-    reference_problem,
-    start_problem,
-    tried_problem,
-    unlike,
-)
+from tiltyard.check.report import TaskReport, ValidationReport
 from tiltyard.check.state import State
-from tiltyard.errors import ArenaError, Problem, UsageError
+from tiltyard.errors import Problem, UsageError
 from tiltyard.pool import load_lenient
 from tiltyard.pool.collection import Pool
-from tiltyard.referee import Referee
-from tiltyard.referee.pytest_settle import NothingCollectedError, Tried, is_settled, settle
-from tiltyard.task import Files, RewardRule, SuiteWay, Task
-from tiltyard.verdict import Verdict
+from tiltyard.referee.pytest_settle import settle
+from tiltyard.task import RewardRule, SuiteWay, Task
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
-HASH_SEEDS = (1, 2, 3, 4)
-"""Beside 0. A set of two texts keeps its order under another seed in half of all cases; under all of these in 1/16."""
 MAX_REPEATS = 1000
 
 
@@ -69,9 +55,10 @@ def validate(
     (``check.probes``) must score 1 too. Malformed tasks are unfit, by the place where they
     stand, and rows that can't be built here (``repos``: the folder of their repositories) void.
 
-    A repository task's start must fail each test of FAIL_TO_PASS and pass each of PASS_TO_PASS; another hash seed and
-    the reverse order are tried together, and apart if that differs. With ``drop_flaky`` tests that end in different ways
-    are left out, named in the report, and the rest is judged without them. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
+    A repository task's start must fail each test of FAIL_TO_PASS and pass each of PASS_TO_PASS. Tests of its suite that
+    need the suite's own order are named (``TaskReport.ordered``) and no fault of it: gradings run it in that order, and
+    only a grading that is worth 0 already can come to another one. With ``drop_flaky`` these, and tests that end in
+    different ways, are left out, named, and the rest is judged without them. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
     and :class:`Interrupted` with the report so far.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MAX_REPEATS:
@@ -205,147 +192,3 @@ def _settled(wall: Wall, task: Task, found: TaskReport | None) -> Task:
         if task.hidden and found.way and not task.way:
             return replace(task, way=cast(SuiteWay, found.way))
     return settle(wall, task)[0]
-
-
-def without_tests(task: Task, ids: Collection[str]) -> Task:
-    """The task without some of its hidden tests."""
-    if not ids:
-        return task
-    hidden = tuple(test for test in task.hidden if test.id not in ids)
-    return replace(task, hidden=hidden, pass_to_pass=tuple(i for i in task.pass_to_pass if i not in ids))
-
-
-class _Void(Exception):
-    """A grading was void; the reason is the message."""
-
-
-class _Bench:
-    """What a worker holds: a wall for each hash seed, opened when first needed."""
-
-    def __init__(
-        self,
-        wall: str,
-        repeats: int,
-        reward: RewardRule | None,
-        probes: bool = False,
-        drop_flaky: bool = False,
-    ) -> None:
-        self.wall, self.repeats, self.reward, self.probes = wall, repeats, reward, probes
-        self.drop_flaky = drop_flaky
-        self.walls: dict[int, Wall] = {}
-        self._referee(0)  # a wall that does not work is found here, before any task is blamed
-
-    def _referee(self, hash_seed: int) -> Referee:
-        if hash_seed not in self.walls:
-            self.walls[hash_seed] = make_wall(self.wall, hash_seed=hash_seed)
-        return Referee(self.walls[hash_seed], controls=True)
-
-    def close(self) -> None:
-        for wall in self.walls.values():
-            wall.close()
-
-    def __call__(self, task: Task) -> TaskReport:
-        begun = time.monotonic()
-        settled, tried, flaky = task, tuple[Tried, ...](), list[str]()
-        try:
-            if not is_settled(task):
-                self._referee(0)
-                settled, tried = settle(self.walls[0], task)
-            reason = self._examine(settled, flaky)
-            while flaky and self.drop_flaky:
-                steady = without_tests(settled, flaky)
-                if not steady.fail_to_pass:
-                    reason = f"{reason}; without the tests that differ there is nothing left to make pass"
-                    break
-                before = len(flaky)
-                reason = self._examine(steady, flaky)
-                if len(flaky) == before:
-                    break
-            if reason:
-                reason += tried_problem(tried) + packages_problem(task, reason)
-            outcome = TaskReport(task.id, "unfit" if reason else "fit", reason or "", task.digest)
-        except NothingCollectedError as nothing:
-            reason = str(nothing)
-            reason += packages_problem(task, reason)
-            outcome = TaskReport(task.id, "unfit", reason, task.digest)
-        except (_Void, ArenaError) as void:
-            outcome = TaskReport(task.id, "void", str(void), task.digest)
-        seconds = time.monotonic() - begun
-        return replace(outcome, seconds=seconds, way=settled.way, flaky=tuple(flaky))
-
-    def _examine(self, task: Task, flaky: list[str]) -> str | None:
-        """Why the task is unfit, or None. Adds to ``flaky`` the ids of tests that end in different ways."""
-        start, reference = task.start, task.reference
-        starts, references = [self._grade(task, start)], [self._grade(task, reference)]
-        repository = is_repository(task)
-        wrong = [
-            (lists_problem(task, starts[0]) if repository else None) or start_problem(starts[0]),
-            reference_problem(references[0]),
-        ]
-        # a task that is wrong at once is tried once more, to tell a wrong one from a wavering one
-        for _ in range(1 if any(wrong) else self.repeats - 1):
-            starts.append(self._grade(task, start))
-            references.append(self._grade(task, reference))
-        for name, verdicts in (("start", starts), ("reference", references)):
-            if (what := difference(verdicts)) is not None:
-                flaky += [id for id in unlike(verdicts) if id not in flaky]
-                return f"verdicts differ between repeats of the {name}: {what}"
-        if any(wrong):
-            return "; ".join(what for what in wrong if what)
-        return self._elsewhere(task, start, starts[0], reference, references[0], flaky) or (
-            self._probed(task) if self.probes else None
-        )
-
-    def _probed(self, task: Task) -> str | None:
-        """Why a probe is not worth 1, or None."""
-        for probe in probes_of(task):
-            what = reference_problem(self._grade(task, probe.files))
-            if what is not None:
-                return what.replace("the reference", f"the reference {probe.name}", 1)
-        return None
-
-    def _elsewhere(
-        self,
-        task: Task,
-        start: Files,
-        of_start: Verdict,
-        reference: Files,
-        of_reference: Verdict,
-        flaky: list[str],
-    ) -> str | None:
-        """The same under other hash seeds, and in another order?"""
-        reverse = tuple(reversed(range(len(task.hidden))))
-
-        def differs(
-            verdict: Verdict, files: Files, seed: int = 0, order: tuple[int, ...] | None = None
-        ) -> str:
-            verdicts = [verdict, self._grade(task, files, hash_seed=seed, order=order)]
-            what = difference(verdicts)
-            if what is not None:
-                flaky.extend(id for id in unlike(verdicts) if id not in flaky)
-            return what or ""
-
-        for name, files, verdict in (("reference", reference, of_reference), ("start", start, of_start)):
-            seeds: tuple[int, ...] = HASH_SEEDS if name == "reference" else HASH_SEEDS[:1]
-            both = ""
-            if is_repository(task):
-                # a suite costs more than a function's tests, and a hash seed a fork server of each environment
-                if not (both := differs(verdict, files, HASH_SEEDS[0], reverse)):
-                    continue
-                seeds = HASH_SEEDS[:1]
-            for seed in seeds:
-                if what := differs(verdict, files, seed):
-                    return f"the {name} differs under another hash seed ({seed}): {what}"
-            if what := differs(verdict, files, order=reverse):
-                return f"the {name} differs with the tests in another order: {what}"
-            if both:
-                return f"the {name} differs under another hash seed with the tests in another order: {both}"
-        return None
-
-    def _grade(
-        self, task: Task, files: Files, *, hash_seed: int = 0, order: tuple[int, ...] | None = None
-    ) -> Verdict:
-        verdict = self._referee(hash_seed).grade(task, files, reward=self.reward, order=order)
-        if verdict.void is not None:
-            raise _Void(verdict.void)
-        return verdict

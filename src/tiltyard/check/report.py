@@ -31,6 +31,9 @@ class TaskReport:
     """How the tests of a pytest task are run: the way that the task names, or the strongest that was found to work."""
     flaky: tuple[str, ...] = ()
     """Hidden tests that ended in different ways. Of a task that is fit: judged without them."""
+    ordered: tuple[str, ...] = ()
+    """Hidden tests of a repository that end in another way when the suite runs in another order than its own, in which
+    every grading runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,11 @@ class ValidationReport:
         return {task.task: task.flaky for task in self.tasks if task.flaky}
 
     @property
+    def ordered(self) -> Mapping[str, tuple[str, ...]]:
+        """The tests of each task that depend on the order in which the suite runs."""
+        return {task.task: task.ordered for task in self.tasks if task.ordered}
+
+    @property
     def ok(self) -> bool:
         """Every task was looked at and is fit."""
         return len(self.tasks) == self.planned and len(self.fit) == len(self.tasks)
@@ -78,6 +86,7 @@ class ValidationReport:
                 task.task: {"outcome": task.outcome, "reason": task.reason}
                 | ({"way": task.way} if task.way else {})
                 | ({"flaky": list(task.flaky)} if task.flaky else {})
+                | ({"order_dependent": list(task.ordered)} if task.ordered else {})
                 for task in self.tasks
             },
         }

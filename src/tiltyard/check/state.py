@@ -53,10 +53,11 @@ class State:
             if entry.get("settings") != self.settings or entry.get("outcome") not in OUTCOMES[:2]:
                 continue
             task, digest, reason = entry.get("task"), entry.get("digest"), entry.get("reason")
-            way, flaky = entry.get("way", ""), entry.get("flaky", [])
+            way, flaky = entry.get("way", ""), tuple(map(str, entry.get("flaky", ())))
+            ordered = tuple(map(str, entry.get("ordered", ())))
             if isinstance(task, str) and isinstance(digest, str) and isinstance(reason, str):
                 self.known[task, digest] = TaskReport(
-                    task, entry["outcome"], reason, digest, way=str(way), flaky=tuple(map(str, flaky))
+                    task, entry["outcome"], reason, digest, way=str(way), flaky=flaky, ordered=ordered
                 )
 
     def add(self, report: TaskReport) -> None:
@@ -69,6 +70,7 @@ class State:
                 "reason": report.reason,
                 **({"way": report.way} if report.way else {}),
                 **({"flaky": list(report.flaky)} if report.flaky else {}),
+                **({"ordered": list(report.ordered)} if report.ordered else {}),
                 "settings": self.settings,
             }
         )

@@ -67,7 +67,8 @@ def validate(
         bool,
         typer.Option(
             "--drop-flaky",
-            help="Leave out tests that end in different ways, and judge the rest; --settled writes the tasks without them.",
+            help="Leave out tests that end in different ways, or need an order, and judge the rest; --settled writes the "
+            "tasks without them.",
         ),
     ] = False,
     settled: Annotated[
@@ -211,6 +212,11 @@ def _show_validation(report: ValidationReport) -> None:
     if report.flaky:
         table = new_table("task", "tests that end in different ways")
         for id, names in report.flaky.items():
+            table.add_row(escape(id), escape(", ".join(names)))
+        print_out(table)
+    if report.ordered:
+        table = new_table("task", "tests that need the order of their suite, in which every grading runs it")
+        for id, names in report.ordered.items():
             table.add_row(escape(id), escape(", ".join(names)))
         print_out(table)
     counts = ", ".join(f"{count} {kind}" for kind, count in report.summary.items())
