@@ -76,6 +76,7 @@ class _Finder(cst.CSTVisitor):
     def __init__(self, module: cst.Module) -> None:
         super().__init__()
         self.module = module
+        self.data = module.bytes  # which libcst makes anew each time
         self.found: list[Change] = []
         self._scope: list[str] = []
         self._functions: list[cst.FunctionDef] = []
@@ -92,6 +93,9 @@ class _Finder(cst.CSTVisitor):
 
     def code(self, node: cst.CSTNode) -> str:
         """The node's source, with its own parentheses."""
+        if isinstance(node, cst.BaseExpression):
+            start, end = self.full(node)
+            return self.data[start:end].decode()
         return self.module.code_for_node(node)
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
@@ -340,11 +344,11 @@ def _guard(f: _Finder, node: cst.If) -> Found:
     if node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
         return
     start, end = f.span(node)
-    if not f.module.bytes[start:].startswith(b"if"):
+    if not f.data[start:].startswith(b"if"):
         return  # an elif
     yield "guard", start, end, "pass"
-    lines = f.module.bytes[slice(*f.span(node.body))].decode().split("\n")
-    column = start - (f.module.bytes.rfind(b"\n", 0, start) + 1)
+    lines = f.data[slice(*f.span(node.body))].decode().split("\n")
+    column = start - (f.data.rfind(b"\n", 0, start) + 1)
     inner = len(node.body.indent if node.body.indent is not None else f.module.default_indent)
     if all(not line.strip() or line.startswith(" " * (column + inner)) for line in lines[1:]):
         yield "guard", start, end, "\n".join([lines[0], *(line[inner:] for line in lines[1:])])
@@ -358,7 +362,7 @@ def _one_side(f: _Finder, node: cst.IfExp) -> Found:
 def _filter(f: _Finder, node: cst.CompFor) -> Found:
     for test in node.ifs:
         start, end = f.span(test)
-        while start and f.module.bytes[start - 1 : start] == b" ":
+        while start and f.data[start - 1 : start] == b" ":
             start -= 1
         yield "guard", start, end, ""
 
@@ -507,7 +511,7 @@ def _block(f: _Finder, node: cst.IndentedBlock | cst.Module) -> Found:
                 fixed = (cst.Import, cst.ImportFrom, cst.Return, cst.Raise)
                 if not (isinstance(a, fixed) or isinstance(b, fixed) or _is_docstring(one)):
                     (start, a_end), (b_start, end) = f.span(a), f.span(b)
-                    between = f.module.bytes[a_end:b_start].decode()
+                    between = f.data[a_end:b_start].decode()
                     yield "moved", start, end, f"{f.code(b)}{between}{f.code(a)}"
 
 
@@ -517,7 +521,7 @@ def _function(f: _Finder, node: cst.FunctionDef) -> Found:
     start, end = f.span(node.body)
     if _is_docstring(node.body.body[0]) and len(node.body.body) > 1:
         start = f.span(node.body.body[1])[0]
-    if f.module.bytes[start:end].strip() != b"pass":
+    if f.data[start:end].strip() != b"pass":
         yield "body", start, end, "pass"
 
 

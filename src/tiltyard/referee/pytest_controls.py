@@ -10,7 +10,9 @@ itself. Whether a control is one (the reference fails it) is found out by runnin
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tiltyard.parsing import parse_source
 from tiltyard.referee.once import once_a_task
@@ -47,6 +49,7 @@ def altered(task: Task) -> Files:
     return Files({path: alter(plan.tests[path]) for path in plan.ids if path in plan.tests})
 
 
+@lru_cache(maxsize=REMEMBERED)  # many tasks of one repository have the same test files
 def alter(source: bytes) -> bytes:
     """A test file with an altered expectation in each test function. What does not parse stays as it is."""
     try:
@@ -74,7 +77,9 @@ def alter(source: bytes) -> bytes:
     for first, last, data in sorted(changes, reverse=True):
         out = out[:first] + data + out[last:]
     try:
-        compile(out, "altered", "exec", dont_inherit=True)
+        with warnings.catch_warnings():  # of the tests' own style
+            warnings.simplefilter("ignore")
+            compile(out, "altered", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return source
     return out

@@ -1,8 +1,8 @@
 """The program that looks at how tests use the code that they test: which lines they reach, or what they call.
 
 For whoever makes tasks out of code that is not hostile. Descriptor 3 is the control socket. In: one message, the job (see
-:func:`main`). Out: ``["e", index, passed, reason, trace]`` after each test (``tracing`` says what a trace is), then
-``["d"]``; or ``["s", reason]`` where it can't begin.
+:func:`main`). Out: ``["e", index, passed, reason, trace]`` after each test (``tracing`` says what a trace is), and of
+pytest before the first one with the index -1; then ``["d"]``; or ``["s", reason]`` where it can't begin.
 """
 
 # ruff: noqa: PTH109
@@ -22,6 +22,8 @@ from .testrun import Discard, fresh_names
 from .tracing import Calls, Lines
 
 BOUND = 64 << 20
+AT_IMPORT = -1
+"""The index of what is seen before the first test, where the package and the test files are loaded."""
 
 
 def main(fds: list[int]) -> None:
@@ -52,7 +54,7 @@ class Teller:
         self._link, self._tracer = link, tracer
 
     def collected(self, ids: list[str]) -> None:
-        pass
+        self.end(AT_IMPORT, "", None)
 
     def failed_to_collect(self, file: str, error: BaseException | None) -> None:
         pass
@@ -75,6 +77,7 @@ def _pytest(job: dict[str, Any], teller: Teller) -> None:
     session = suite.Session(job["suite"], tests, job["roots"], job["plugins"])
     sys.argv = ["pytest"]
     sys.meta_path.insert(0, StandardFirst(job["own"]))
+    teller.begin(AT_IMPORT)
     suite.run(session, teller)
 
 

@@ -42,7 +42,12 @@ def shown(value: Any, names: dict[int, str] | None = None, depth: int = 0) -> st
         text = repr(value)
         if type(text) is not str:
             return f"<{kind.__name__}>"
-        return _cut(_ADDRESS.sub("", text))
+        text = _cut(_ADDRESS.sub("", text))
+        if isinstance(value, (list, dict, set, frozenset, tuple)) and not text.startswith(
+            (kind.__name__, "<")
+        ):
+            return f"{kind.__name__}({text})"  # of a class that shows itself as what it is built on
+        return text
     except Exception as error:
         return f"<{kind.__name__} whose repr raises {type(error).__name__}>"
 

@@ -4,10 +4,12 @@ Both see only code of the files that they are given (``where``: absolute path to
 between ``begin`` and ``end``, in the thread that called ``begin``.
 """
 
+# ruff: noqa: PTH109
 from __future__ import annotations
 
 import dis
 import inspect
+import os
 import re
 import sys
 from types import CodeType, FrameType
@@ -94,12 +96,14 @@ class Calls:
     A call is ``{"fn", "as", "on", "args", "out", "text", "after"}``: the name; how it is written ("call", "class", "method",
     "property", "new"); the name of the object ("" for none); the texts of the arguments; ``out`` "value", "raise",
     "yield" or "open" (it did not end); the text of that; and by number of the argument (-1: the object) what the call
-    changed it to, ``uses``, the names that stand in the arguments, and ``name``, by which what was made or returned is called from then on. ``foreign``: the object's
-    class is not of those files. ``known``: ``on`` is such
+    changed it to, ``uses``, the names that stand in the arguments, ``shows``, whether the object's text says what
+    is in it, and ``name``, by which what was made or returned is called from then on. ``foreign``: the object's
+    class is not of those files, or the call has to do with where the files lie here. ``known``: ``on`` is such
     a name, and no description."""
 
     def __init__(self, where: dict[str, int]) -> None:
         self.where = where
+        self._here = (os.getcwd(), os.environ.get("TMPDIR", "/tmp"))
         self._opnames: dict[CodeType, bytes] = {}
 
     def begin(self) -> None:
@@ -148,15 +152,17 @@ class Calls:
         receiver = given[0] if kind in ("method", "property", "new") and given else None
         self._names.used = set()
         texts, changeable = self._arguments(frame, function, given, 0 if kind == "call" else 1)
-        on, uses = "", self._names.used
+        on, uses, before = "", self._names.used, ""
         if kind in ("method", "property"):
             on = self._names.get(id(receiver), "") or self._text(receiver)
-            changeable.append((-1, receiver, self._text_of(receiver)))
+            before = self._text_of(receiver)
+            changeable.append((-1, receiver, before))
         one_of = f"{owner}.{code.co_name}" if owner else code.co_name
         name = {"new": owner, "method": code.co_name, "property": code.co_name}.get(kind, one_of)
         name = owner if kind == "class" and code.co_name == "__new__" else name
         one: dict[str, Any] = {"fn": name, "as": kind, "on": on, "args": texts, "out": "open", "text": ""}
         one |= {"after": {}, "known": bool(on) and id(receiver) in self._names, "uses": sorted(uses)}
+        one["shows"] = bool(before) and before[:1] != "<"
         if receiver is not None and not self._known_class(type(receiver)):
             one["foreign"] = True
         self.calls.append(one)
@@ -241,6 +247,8 @@ class Calls:
                 one["text"] = self._text_of(value)
                 self._name(value, one)
         one.pop("items", None)
+        if any(folder in text for folder in self._here for text in (*one["args"], one["on"], one["text"])):
+            one["foreign"] = True
         for number, thing, before in changeable:
             now = self._text_of(thing) if number < 0 else self._text(thing)
             if now != before:

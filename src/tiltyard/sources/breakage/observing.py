@@ -16,6 +16,7 @@ from typing import Any, Literal
 from tiltyard.cells.protocol import Cell, Wall
 from tiltyard.environments import environment_wall
 from tiltyard.referee.inside.link import Closed, Link, ProtocolError
+from tiltyard.referee.inside.observe import AT_IMPORT
 from tiltyard.referee.pytest_files import layout, together
 from tiltyard.referee.pytest_kit import kit_packages, with_pytest
 from tiltyard.referee.result import cell_limits
@@ -39,7 +40,7 @@ def observe(
     wall: Wall, task: Task, files: Mapping[str, bytes], order: Sequence[int], look: Look, seen: Sequence[str], seconds: float
 ) -> dict[int, Seen]:  # fmt: skip
     """What the hidden tests of these indices do on ``files`` (all that a solution has), looking at the files ``seen``; for
-    at most ``seconds`` in all. ArenaError: no cell could be had."""
+    at most ``seconds`` in all; of pytest under ``AT_IMPORT`` what is done before the first test. ArenaError: no cell could be had."""
     control, theirs = socket.socketpair()
     with contextlib.ExitStack() as stack:
         stack.callback(control.close)
@@ -53,7 +54,7 @@ def observe(
             link.send([job | {"look": look, "files": list(seen)}])
         except Closed:
             return {}
-        return _read(control, link, {*order}, time.monotonic() + seconds)
+        return _read(control, link, {*order, AT_IMPORT}, time.monotonic() + seconds)
 
 
 def _opened(wall: Wall, task: Task, files: Files, order: Sequence[int]) -> tuple[Cell, dict[str, Any]]:

@@ -14,6 +14,7 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee import Referee
 from tiltyard.referee.inside.examiner import TIMED_OUT
+from tiltyard.referee.inside.observe import AT_IMPORT
 from tiltyard.referee.pytest_local import run_local
 from tiltyard.referee.pytest_remote import examined
 from tiltyard.referee.suites import collect_suite
@@ -122,10 +123,13 @@ def _reach(
     reach: defaultdict[str, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     depths: defaultdict[tuple[str, int], dict[int, int]] = defaultdict(dict)
     for index, one in seen.items():
+        # a fault in what is done at the import can fail every test; those of ``calls`` are always run all
+        alone = task.grading == "pytest" and index != AT_IMPORT
+        tests = {index} if alone else {*order}
         for file, lines_of, functions in one.trace:
             path = subject.targets[file]
             for line in lines_of:
-                reach[path][line].add(index)
+                reach[path][line] |= tests
             for line, depth in functions:
                 depths[path, line][index] = depth
     return {p: {n: frozenset(t) for n, t in of.items()} for p, of in reach.items()}, dict(depths)

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MAX_LINES = 8
+from tiltyard.parsing import parse_source
+
+MAX_LINES, MAX_MAKERS = 8, 6
 MAX_CALL = 400
 MAX_VALUE = 300
 MAX_STREAM = 1500
@@ -30,6 +32,10 @@ _DUNDER: Mapping[str, str] = {
     "__int__": "int({on})", "__float__": "float({on})", "__bytes__": "bytes({on})", "__abs__": "abs({on})",
 }  # fmt: skip
 _ODD = re.compile(r"<lambda>|<locals>|<\w+(?: \w+)* (?:object|function)|<[A-Za-z_.]+ ")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_MADE = re.compile(r"([a-z_]\w*) = ")
+_UNBOUND = re.compile(r"(UnboundLocalError|NameError): .*", re.DOTALL)
+"""Their messages name variables of the code that was changed."""
 Call = Mapping[str, Any]
 
 
@@ -48,10 +54,15 @@ class Symptom:
         return sum(map(len, self.lines)) + len(self.got) + len(self.wanted)
 
     @property
+    def odd(self) -> bool:
+        """Nobody can type it in: there is an object in it that has no words."""
+        text = "\n".join(self.lines)
+        return bool(_ODD.search(text)) or not (self.program or _is_source(text))
+
+    @property
     def rank(self) -> tuple[bool, int, str]:
         """Those that can be typed in come first, then short ones."""
-        text = "\n".join(self.lines)
-        return bool(_ODD.search(text)), self.size, text
+        return self.odd, self.size, "\n".join(self.lines)
 
 
 def symptom_of(working: Sequence[Call], again: Sequence[Call], broken: Sequence[Call]) -> Symptom | None:
@@ -70,39 +81,69 @@ def symptom_of(working: Sequence[Call], again: Sequence[Call], broken: Sequence[
     return None
 
 
+def _is_source(text: str) -> bool:
+    try:
+        parse_source(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _same(one: Call, two: Call) -> bool:
     return all(one.get(key) == two.get(key) for key in ("out", "text", "after"))
 
 
 def _symptom(before: Sequence[Call], right: Call, wrong: Call) -> Symptom | None:
-    if right.get("foreign"):
-        return None  # a method of a class that only the test knows
+    if right.get("foreign") or wrong.get("foreign"):
+        return None  # a method of a class that only the test knows, or a path that is nowhere else
     last = written(right)
     got, wanted = _difference(right, wrong)
     if last is None or not got or len(last) > MAX_CALL:
         return None
     context = _context(before, right)
-    return None if context is None else Symptom((*context, last), got, wanted)
+    return None if context is None else _renamed(Symptom((*context, last), got, wanted))
+
+
+def _renamed(symptom: Symptom) -> Symptom:
+    """Names without the numbers that they have because of calls that are not shown."""
+    taken: dict[str, str] = {}
+    for line in symptom.lines:
+        if (match := _MADE.match(line)) is not None and match[1] not in taken:
+            base = match[1].rstrip("0123456789")
+            same = sum(name.rstrip("0123456789") == base for name in taken)
+            taken[match[1]] = f"{base}{same + 1}" if same else base
+
+    def renamed(text: str) -> str:
+        return _WORD.sub(lambda word: taken.get(word[0], word[0]), text)
+
+    return Symptom(tuple(map(renamed, symptom.lines)), renamed(symptom.got), renamed(symptom.wanted))
 
 
 def _context(before: Sequence[Call], call: Call) -> list[str] | None:
-    """The calls that made what ``call`` uses, in their order; None if they are too many."""
+    """The calls that made what ``call`` uses and changed it, in their order; where they are many, the last of them. None:
+    something that is used was made in no call that was seen, or it takes too many to make it."""
     needed = _names_in(call)
     kept: list[Call] = []
     for one in reversed(before):
-        makes = one.get("name")
-        touches = one["known"] and one["on"] in needed and (one["after"] or one["as"] == "method")
-        if makes in needed or touches:
+        changes = bool(one["after"]) or (one["as"] == "method" and not one.get("shows"))
+        if one.get("name") in needed or (
+            one["known"] and one["on"] in needed and changes and one["out"] != "raise"
+        ):
             kept.append(one)
             needed |= _names_in(one)
-    texts = [written(one) for one in reversed(kept) if one["out"] != "raise" or one.get("name")]
-    known = {one.get("name") for one in kept}
-    if (
-        not needed <= known
-        or len(texts) > MAX_LINES
-        or any(text is None or len(text) > MAX_CALL for text in texts)
-    ):
+    kept.reverse()
+    makers = [one for one in kept if one.get("name") in needed]
+    if not needed <= {one["name"] for one in makers} or len(makers) > MAX_MAKERS:
         return None
+    left_out = len(kept) - MAX_LINES
+    others = [n for n, one in enumerate(kept) if one.get("name") not in needed]
+    dropped = {*others[:left_out]} if left_out > 0 else set[int]()
+    texts = [written(one) for n, one in enumerate(kept) if n not in dropped]
+    if any(text is None or len(text) > MAX_CALL for text in texts):
+        return None
+    if dropped:
+        first = min(dropped)
+        texts.insert(first, f"# … {len(dropped)} more calls like these …")
     return [text for text in texts if text is not None]
 
 
@@ -153,7 +194,9 @@ def _difference(right: Call, wrong: Call) -> tuple[str, str]:
 def _verb(out: str, ending: str, text: str) -> str:
     if out == "yield":
         return f"give{ending} `{text}`, one by one"
-    return f"{'raise' if out == 'raise' else 'return'}{ending} `{text}`"
+    text = _UNBOUND.sub(r"\1", text) if out == "raise" else text
+    fence = "``" if "`" in text else "`"
+    return f"{'raise' if out == 'raise' else 'return'}{ending} {fence}{text}{fence}"
 
 
 def _windows(a: str, b: str) -> tuple[str, str]:
@@ -179,9 +222,6 @@ def of_program(stdin: str, args: Sequence[str], got: str, wanted: str) -> Sympto
     if max(len(stdin), len(got), len(wanted)) > MAX_STREAM or got == wanted:
         return None
     return Symptom((" ".join(args), stdin), got, wanted, program=True)
-
-
-_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def tells(symptom: Symptom, forbidden: Sequence[str]) -> bool:

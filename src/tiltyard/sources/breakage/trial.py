@@ -106,15 +106,18 @@ class Bench:
         """Of a part of the failing tests, the clearest ones."""
         ready = self.ready[number]
         rng = random.Random(f"{self.seed} {ready.subject.task.digest} {failing}")
-        looked = sorted(rng.sample(list(failing), min(LOOKED_AT, len(failing))))
+        looked = rng.sample(list(failing), min(LOOKED_AT, len(failing)))
         forbidden = _forbidden(ready, made, failing)
         found: dict[str, Symptom] = {}
+        most = min(SHOWN, max(1, len(failing) // 2))
         for index in looked:
+            if sum(not one.odd for one in found.values()) >= most:
+                break
             one = self._symptom(number, index, files)
             if one is not None and not tells(one, forbidden):
                 found.setdefault(json.dumps([one.lines, one.got]), one)
-        most = min(SHOWN, max(1, len(failing) // 2))
-        return sorted(found.values(), key=lambda s: s.rank)[:most]
+        clear = [one for one in found.values() if not one.odd] or list(found.values())
+        return sorted(clear, key=lambda one: one.rank)[:most]
 
     def _symptom(self, number: int, index: int, files: Files) -> Symptom | None:
         ready = self.ready[number]
@@ -216,7 +219,7 @@ def _described(
     rng = random.Random(f"{seed} {mark}")
     distance = min((_distance(ready, change, failing) for change in made), default=0)
     lines = sum(max(1, c.mutation.before.count("\n"), c.mutation.text.count("\n")) for c in made)
-    name = "the program" if ready.task.grading == "stdio" else f"`{ready.subject.name}`"
+    name = f"`{ready.subject.name}`" if ready.subject.own_suite else "this code"
     behaviour = [[hidden[i].id, outcomes[i].reason] for i in sorted(failing)]
     places = sorted({(c.path, c.mutation.scope) for c in made})
     return Broken(
