@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tiltyard.cli import models
 from tiltyard.cli.common import (
     Globs,
     Json,
@@ -54,6 +55,24 @@ def perturb(
     workers: Workers = 1,
     seed: Seed = 0,
     wall: WallName = "auto",
+    player: Annotated[
+        str | None,
+        typer.Option(
+            "--player",
+            metavar="anthropic:MODEL|openai:MODEL",
+            help="A model that rewords the prompts, in place of the templates.",
+        ),
+    ] = None,
+    base_url: models.BaseUrl = None,
+    concurrency: models.Concurrency = 8,
+    temperature: models.Temperature = None,
+    effort: models.Effort = None,
+    max_tokens: models.MaxTokens = 8192,
+    model_option: models.ModelOption = None,
+    prices: models.Prices = None,
+    budget: models.Budget = None,
+    request_timeout: models.Timeout = 600.0,
+    retries: models.Retries = 8,
     as_json: Json = False,
 ) -> None:
     """Make tasks that are the same work under other names, constants, orders and words.
@@ -71,12 +90,21 @@ def perturb(
 
     wanted = tuple(kind.strip() for kind in kinds.split(",") if kind.strip())
     _check_out(out)
+    words = None
+    if player is not None:
+        if "prompt" not in wanted:
+            raise UsageError("--player rewords prompts; add prompt to --kinds")
+        words = _words(
+            player, concurrency, base_url=base_url, system=None, options=model_option, stop=None, prices=prices,
+            budget=budget, request_timeout=request_timeout, retries=retries, protocol="code", temperature=temperature,
+            effort=effort, max_tokens=max_tokens,
+        )  # fmt: skip
     announce(wall)
     code = 0
     try:
         report = room.perturb(
             pool, tasks=task or (), tags=tag or (), kinds=wanted, seed=seed, count=count, wall=wall, workers=workers,
-            progress=Bar(f"perturbing {pool}"),
+            words=words, progress=Bar(f"perturbing {pool}"),
         )  # fmt: skip
     except Interrupted as interrupted:
         report, code = interrupted.partial, interrupted.exit_code
@@ -90,6 +118,22 @@ def perturb(
     raise typer.Exit(
         code or (0 if {one.of for one in report.made if one.task} == {one.of for one in report.made} else 1)
     )
+
+
+def _words(player: str, concurrency: int, *, budget: float | None, **asked: Any) -> Any:
+    from dataclasses import replace
+
+    from tiltyard.players.model import ModelPlayer, is_model
+    from tiltyard.rollout.bar import Bar
+    from tiltyard.sources.perturb.by_model import SYSTEM, ModelWords
+
+    if not is_model(player):
+        raise UsageError(f"--player: found {player!r}; expected anthropic:MODEL or openai:MODEL")
+    made = models.model_player(player, None, budget=budget, **asked)
+    asker = ModelPlayer(
+        replace(made.settings, system=SYSTEM), made.reach, price=made.price, budget_usd=budget
+    )
+    return ModelWords(asker, concurrency, Bar(f"rewording by {player}"), say)
 
 
 def _check_out(path: Path) -> None:

@@ -78,7 +78,7 @@ _AFFIXES = {
     "value": ("given_{}", "the_{}", "this_{}", "own_{}", "{}_here"),
     "module": ("{}_core", "the_{}", "{}_unit", "{}_part"),
 }
-_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\dA-Za-z_]+")
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 def _table() -> dict[str, tuple[str, ...]]:
@@ -107,7 +107,7 @@ class Namer:
         trail = old[len(old.rstrip("_")) :] if old.strip("_") else ""
         core = old.strip("_") or old
         style = _style(core, kind)
-        initials = {part.lower() for part in _WORDS.findall(core) if len(part) > 1 and part.isupper()}
+        initials = {part.lower() for part in _words_of(core) if len(part) > 1 and part.isupper()}
         for candidate in self._candidates(core, kind, keep_words):
             made = lead + _styled(candidate, style, initials) + trail
             if self._free(made):
@@ -119,7 +119,7 @@ class Namer:
         return name.isidentifier() and name not in self.taken and name not in BUILTINS
 
     def _candidates(self, core: str, kind: str, keep_words: bool) -> Iterator[str]:
-        parts = [part.lower() for part in _WORDS.findall(core)] or [core]
+        parts = [part.lower() for part in _words_of(core)] or [core]
         known = [n for n, part in enumerate(parts) if part in _NEAR]
         if known and not keep_words:
             for _ in range(6):
@@ -142,6 +142,11 @@ class Namer:
         while True:
             yield f"{plain}_no_{number}"
             number += 1
+
+
+def _words_of(core: str) -> list[str]:
+    """``LRUCache``, ``lru_cache`` as words. Only where all letters are ASCII does a capital begin one."""
+    return _WORDS.findall(core) if core.isascii() else [part for part in core.split("_") if part]
 
 
 def _snake(affix: str) -> str:

@@ -7,6 +7,7 @@ not come out so, they are tried one after the other, and what breaks the task is
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -78,9 +79,6 @@ def perturb(
     with_name.close()
     begun = time.monotonic()
     jobs = [Job(task, n) for task in chosen for n in range(1, count + 1)]
-    if words is not None and "prompt" in kinds:
-        worded = words([job.task for job in jobs], seed)
-        jobs = [replace(j, prompt=p, no_prompt=why) for j, (p, why) in zip(jobs, worded, strict=True)]
     found: dict[int, Made] = {}
 
     def report() -> PerturbReport:
@@ -89,6 +87,12 @@ def perturb(
         asked = tuple(kind for kind in KINDS if kind in kinds)
         return PerturbReport(chosen.name, seed, asked, len(jobs), tuple(made), wall_name, seconds)
 
+    if words is not None and "prompt" in kinds:
+        try:
+            worded = words([job.task for job in jobs], seed)
+        except KeyboardInterrupt:
+            raise Interrupted(report(), signal.SIGINT) from None
+        jobs = [replace(j, prompt=p, no_prompt=why) for j, (p, why) in zip(jobs, worded, strict=True)]
     stopped = _all(jobs, partial(_Bench, wall_name, tuple(kinds), seed), workers, found, progress)
     if stopped is not None:
         raise Interrupted(report(), stopped.signum)
