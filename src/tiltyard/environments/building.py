@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -119,7 +120,8 @@ def _build_once(folder: Path, environment: Environment, progress: Progress | Non
         failure, until = _failures.get(key, (None, 0.0))
     if failure is not None and time.monotonic() < until:
         raise BuildError(failure.kind, str(failure))
-    with locked(folder.with_name(f"{folder.name}.lock")):
+    # another lock than the one for those who use it: they hold theirs as long as they live
+    with locked(folder.with_name(f"{folder.name}.building")):
         if (folder / _ABOUT).is_file():
             return
         try:
@@ -159,6 +161,7 @@ def _build(folder: Path, environment: Environment, progress: Progress, builds: b
         )
         notes = _install(partial, environment, progress, builds) if environment.packages else []
         notes += _quieten(partial)
+        _compile(partial, python)
         _write_about(partial, environment, python, notes)
         partial.rename(folder)
     except OSError as error:
@@ -178,7 +181,6 @@ def _install(venv: Path, environment: Environment, progress: Progress, builds: b
         "install",
         "--quiet",
         "--no-deps",
-        "--compile-bytecode",
         "--python",
         str(venv / "bin" / "python"),
     ]
@@ -235,6 +237,17 @@ def _quieten(venv: Path) -> list[str]:
         for compiled in folder.glob("__pycache__/*customize.*.pyc"):
             compiled.unlink()
     return notes
+
+
+def _compile(venv: Path, python: Python) -> None:
+    """Bytecode, made once and not in each cell. By the base interpreter, which starts nothing of the packages; what does
+    not compile (templates, Python 2) is left as it is."""
+    for folder in venv.glob("lib/python3*/site-packages"):
+        command = [python.path, "-I", "-S", "-m", "compileall", "-q", "-q", str(folder)]
+        try:
+            subprocess.run(command, capture_output=True, timeout=BUILD_S, check=False, cwd="/", env={})
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BuildError("other", f"{python.path} can't compile an environment: {error}") from None
 
 
 def _write_about(venv: Path, environment: Environment, python: Python, notes: list[str]) -> None:
