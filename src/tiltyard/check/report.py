@@ -108,7 +108,8 @@ def start_problem(verdict: Verdict) -> str | None:
 
 def is_repository(task: Task) -> bool:
     """Whether a task is judged as SWE-bench's are: some tests fail before the fix, all others pass before and after."""
-    return task.grading == "pytest" and task.reward == "all" and bool(task.start.image or task.pass_to_pass)
+    of_one = bool(task.start.image or task.pass_to_pass or task.shell)
+    return task.grading == "pytest" and task.reward == "all" and of_one
 
 
 def lists_problem(task: Task, verdict: Verdict) -> str | None:
