@@ -41,7 +41,9 @@ def test_a_quick_run_has_every_measure_and_ends():
         assert 0 < measure["median_ms"] <= measure["p99_ms"]
         assert measure["per_second"] > 0
     assert found["floors"].keys() == {"fork_and_wait", "clone_and_wait", "python_isolated", "true"}
-    assert "fresh_python" in found["instead"]
+    assert {"fresh_python", "fresh_pytest"} <= found["instead"].keys()
+    for measures in found["walls"].values():
+        assert {"repository_reset", "repository_copy", "repository_pytest"} <= measures.keys()
     assert {"docker_run", "docker_exec"} <= found["absent"].keys() | found["instead"].keys()
     assert found["ratios"]["episode_vs_process_wall"]["why"] == "the namespace wall was not measured"
     assert found["profile"]["process"]["spans"][0]["path"] == ["episode"]

@@ -22,6 +22,9 @@ NAMESPACE = {
     "view_file": at(0.19),
     "write_file": at(0.21),
     "submit": at(12.0),
+    "repository_reset": at(10.0),
+    "repository_copy": at(41.0),
+    "repository_pytest": at(30.0),
     "steady_workers_1": rate(60.0),
     "steady_workers_2": rate(114.0),
     "steady_workers_8": rate(109.0),
@@ -40,6 +43,7 @@ FLOORS = {"fork_and_wait": at(0.9), "clone_and_wait": at(0.3)}
 
 def found(**changes) -> dict[str, Ratio]:
     arguments = {"walls": WALLS, "floors": FLOORS, "cores": 2, "episodes": 64, **changes}
+    arguments.setdefault("instead", {"fresh_pytest": at(89.0)})
     walls, floors = arguments.pop("walls"), arguments.pop("floors")
     return {ratio.name: ratio for ratio in ratios(walls, floors, **arguments)}
 
@@ -55,6 +59,9 @@ def found(**changes) -> dict[str, Ratio]:
         ("view_file_ms", 0.19, True),
         ("write_file_ms", 0.21, False),
         ("submit_ms", 12.0, True),
+        ("repository_reset_ms", 10.0, True),
+        ("repository_copy_ms", 41.0, False),
+        ("warm_pytest_vs_fresh", 2.967, False),
         ("two_workers_vs_one", 1.9, True),
         ("eight_workers_vs_two", 109 / 114, True),
         ("two_workers_vs_one_64_episodes", 1.6, False),
@@ -69,7 +76,7 @@ def test_each(name, value, met):
 
 
 def test_the_list_is_complete():
-    assert len(found()) == 12
+    assert len(found()) == 15
 
 
 def test_a_reset_below_two_milliseconds_is_met():
@@ -82,6 +89,7 @@ def test_what_was_not_measured_is_neither_met_nor_missed():
     ratio = found(walls=walls)["episode_vs_docker_run"]
     assert (ratio.value, ratio.met) == (None, None)
     assert ratio.why == "the container:run wall was not measured"
+    assert found(instead={})["warm_pytest_vs_fresh"].why == "a fresh python -m pytest was not measured"
     nothing = found(walls={}, floors={})
     assert {ratio.met for ratio in nothing.values()} == {None}
     assert all(ratio.why for ratio in nothing.values())

@@ -25,10 +25,12 @@ from tiltyard.errors import ArenaError
 FRESH = "fresh_python"
 RUN = "docker_run"
 EXEC = "docker_exec"
+PYTEST = "fresh_pytest"
 NAMES = {
     FRESH: "a fresh python per submit, no wall",
     RUN: "docker run per submit, as the lesson has it",
     EXEC: "docker exec per submit, into a kept container",
+    PYTEST: "a fresh python -m pytest for a repository's suite, no wall",
 }
 CALL_S = 120.0
 

@@ -13,6 +13,7 @@ from tiltyard.bench import instead, machine
 from tiltyard.bench.floors import Floors
 from tiltyard.bench.lanes import Lane, check_names, lane_names
 from tiltyard.bench.report import BenchReport
+from tiltyard.bench.repository import FreshPytest, RepositoryLane
 from tiltyard.bench.rounds import Job, side_by_side
 from tiltyard.bench.samples import grade_samples
 from tiltyard.bench.spans import Profile, profile
@@ -22,6 +23,8 @@ from tiltyard.errors import ArenaError
 from tiltyard.workers import Progress
 
 REPEATS = 200
+REPOSITORY = " repository"
+"""After a wall's name: the job that measures it with a repository."""
 PROFILED = 100
 FLEET_TURNS = 5
 
@@ -155,6 +158,7 @@ class _Run:
                 floors,
                 cores=self.report.machine["cores"],
                 episodes=self.size.episodes,
+                instead=others,
             ),
         )
         profiles = tuple(self._profiles()) if profiled else ()
@@ -176,11 +180,12 @@ class _Run:
                     jobs.append(Job(f"{name} fork", lane.fork, size.repeats, size.budget_s))
                 else:
                     self.absent[f"fork, {name}"] = "this build offers no copies of an episode"
+            jobs += self._repositories(stack, lanes)
             self._side_by_side(jobs, size.repeats)
         found: dict[str, dict[str, Timing]] = {}
         for job in jobs:
             timings = {name: Timing.of(seconds) for name, seconds in job.seconds.items()}
-            found.setdefault(job.group.removesuffix(" fork"), {}).update(timings)
+            found.setdefault(job.group.removesuffix(" fork").removesuffix(REPOSITORY), {}).update(timings)
         self.walls = {name: found[name] for name in lanes if found.get(name)}
         return found.get("floors", {}), {n: found[n][n] for n in instead.NAMES if found.get(n)}
 
@@ -205,6 +210,22 @@ class _Run:
             self.absent[name] = reasons[wall]
         if not opened:
             raise ArenaError(f"no wall can be had here: {'; '.join(reasons.values())}")
+
+    def _repositories(self, stack: contextlib.ExitStack, lanes: Mapping[str, Lane]) -> Iterator[Job]:
+        """What cells of repositories cost in each wall; its modes are told apart by the lesson's episode."""
+        size = self.size
+        try:
+            fresh = FreshPytest()
+            stack.callback(fresh.close)
+            yield Job(instead.PYTEST, fresh.measure, size.repeats, size.budget_s)
+            for name, lane in lanes.items():
+                if ":" not in name:
+                    repository = RepositoryLane(lane.wall)
+                    stack.callback(repository.close)
+                    yield Job(f"{name}{REPOSITORY}", repository.measure, size.repeats, size.budget_s)
+                    yield Job(f"{name}{REPOSITORY}", repository.copy, size.repeats, size.budget_s)
+        except ArenaError as error:
+            self.absent["repositories"] = str(error)
 
     def _instead(self, stack: contextlib.ExitStack, lanes: Mapping[str, Lane]) -> list[Job]:
         size = self.size

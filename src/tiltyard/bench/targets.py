@@ -10,13 +10,18 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from tiltyard.bench.floors import CLONE, FORK
+from tiltyard.bench.instead import PYTEST
 from tiltyard.bench.stats import Timing
 
 Walls = Mapping[str, Mapping[str, Timing]]
 CORES = 2
+REPOSITORY_RESET, REPOSITORY_COPY = "repository_reset", "repository_copy"
+REPOSITORY_PYTEST = "repository_pytest"
+"""Measures of a repository of 500 files: a reset, a cell with all of it sent, and its suite of 20 tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,16 @@ class _Missing(Exception):
 
 
 def ratios(
-    walls: Walls, floors: Mapping[str, Timing], *, cores: int, episodes: int, wall: str = "namespace"
+    walls: Walls,
+    floors: Mapping[str, Timing],
+    *,
+    cores: int,
+    episodes: int,
+    wall: str = "namespace",
+    instead: Mapping[str, Timing] = MappingProxyType({}),
 ) -> tuple[Ratio, ...]:
-    """All ratios. ``cores``: how many processors the run had; ``episodes``: the size of the small fleets."""
+    """All ratios. ``cores``: how many processors the run had; ``episodes``: the size of the small fleets; ``instead``:
+    what people use instead."""
 
     def of(lane: str, measure: str) -> Timing:
         if lane not in walls:
@@ -77,6 +89,11 @@ def ratios(
             wall, f"episodes_{episodes}_" + ("serial" if workers == 1 else f"workers_{workers}")
         ).per_second
 
+    def fresh_pytest() -> float:
+        if PYTEST not in instead:
+            raise _Missing("a fresh python -m pytest was not measured")
+        return instead[PYTEST].median_ms / of(wall, REPOSITORY_PYTEST).median_ms
+
     found: list[Ratio] = []
 
     def add(name: str, value: Callable[[], float], sign: str, target: float, *, two: bool = False) -> None:
@@ -96,8 +113,10 @@ def ratios(
     add("episode_vs_process_wall", lambda: faster_than("process"), ">=", 5)
     # reset <= 3 forks + 2 ms, as one number: what is left of it above the 2 ms, in forks
     add("reset_above_2_ms_in_forks", lambda: (of(wall, "reset").median_ms - 2.0) / floor(), "<=", 3)
-    for measure, most in (("view_file", 0.2), ("write_file", 0.2), ("submit", 12)):
+    quick = (("view_file", 0.2), ("write_file", 0.2), ("submit", 12))
+    for measure, most in (*quick, (REPOSITORY_RESET, 10), (REPOSITORY_COPY, 40)):
         add(f"{measure}_ms", lambda measure=measure: of(wall, measure).median_ms, "<=", most)  # type: ignore[misc]
+    add("warm_pytest_vs_fresh", fresh_pytest, ">=", 3)
     add("two_workers_vs_one", lambda: steady(2) / steady(1), ">=", 1.85, two=True)
     add("eight_workers_vs_two", lambda: steady(8) / steady(2), ">=", 0.95, two=True)
     add(f"two_workers_vs_one_{episodes}_episodes", lambda: whole(2) / whole(1), ">=", 1.85, two=True)

@@ -72,7 +72,6 @@ class _Key:
     hash_seed: int
     preload: tuple[str, ...]
     kit: Kit
-    warm: tuple[str, ...] = ()
     trees: tuple[str, int, int] | None = None
     """The folder of all trees that cells can have below their workspace, with its device and inode: another folder may
     come to lie at the same path."""
@@ -80,9 +79,8 @@ class _Key:
 
 class NamespaceWall:
     """Cells of this kind. ``python`` is another interpreter, whose installed packages cells then see; ``preload``
-    names more modules that every run finds loaded (they run in the server, so they must be trusted), ``warm`` some that
-    it finds loaded if they can be, and do no harm to a server (a thread); ``kit``: with the packages of a kit, which are
-    no installed ones (see ``tiltyard.cells.kit``)."""
+    names more modules that every run finds loaded (they run in the server, so they must be trusted); ``kit``: with
+    the packages of a kit, which are no installed ones (see ``tiltyard.cells.kit``)."""
 
     def __init__(
         self,
@@ -91,14 +89,13 @@ class NamespaceWall:
         python: str | None = None,
         preload: Sequence[str] = (),
         kit: Kit | None = None,
-        warm: Sequence[str] = (),
     ) -> None:
         found = interpreter(python)
         if not found.site:
             found = Interpreter(
                 os.path.realpath(found.path)
             )  # a virtual environment has nothing that cells need
-        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit(), tuple(warm))
+        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit())
         self._siblings: dict[_Key, NamespaceWall] = {}
         self._others: Siblings[NamespaceWall] = Siblings()
         self._held: list[_Server] = []
@@ -433,7 +430,6 @@ class _Server:
             "folders": inside_folders(),
             "preload": [*PRELOAD, *key.preload, *key.kit.preload],
             "must": key.preload,
-            "warm": key.warm,
             "trees": key.trees[0] if key.trees else "",
             "kit": dict(key.kit.packages),
             "packages": key.interpreter.site,
