@@ -27,7 +27,7 @@ from tiltyard.environments.interpreters import Python, python_for
 from tiltyard.environments.model import BuildError, Environment, normal
 from tiltyard.environments.uv import run_uv
 from tiltyard.errors import ArenaError
-from tiltyard.images.tree import cache_folder, locked
+from tiltyard.images import cache_folder
 
 BUILD_S = 1800.0
 FAILED_S = 60.0
@@ -121,11 +121,11 @@ def _build_once(folder: Path, environment: Environment, progress: Progress | Non
     if failure is not None and time.monotonic() < until:
         raise BuildError(failure.kind, str(failure))
     # another lock than the one for those who use it: they hold theirs as long as they live
-    with locked(folder.with_name(f"{folder.name}.building")):
+    with _building(folder.with_name(f"{folder.name}.building")) as lock:
         if (folder / _ABOUT).is_file():
             return
         try:
-            _build(folder, environment, progress or (lambda text: None), builds)
+            _build(folder, environment, progress or (lambda text: None), builds, lock)
         except BuildError as error:
             passing = error.kind in ("network", "uv", "other")
             with _lock:
@@ -133,7 +133,24 @@ def _build_once(folder: Path, environment: Environment, progress: Progress | Non
             raise
 
 
-def _build(folder: Path, environment: Environment, progress: Progress, builds: bool) -> None:
+@contextlib.contextmanager
+def _building(path: Path) -> Iterator[int]:
+    """Hold this lock; the descriptor is for children, so that nobody builds beside what a killed builder had started."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise ArenaError(
+            f"can't write in the cache {path.parent}: {error.strerror}; TILTYARD_CACHE names another one"
+        ) from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _build(folder: Path, environment: Environment, progress: Progress, builds: bool, lock: int) -> None:
     python = python_for(environment.version)
     for left in folder.parent.glob(f".{folder.name}.*"):  # by one who was killed; we have the lock
         shutil.rmtree(left, ignore_errors=True)
@@ -146,22 +163,19 @@ def _build(folder: Path, environment: Environment, progress: Progress, builds: b
         raise ArenaError(f"can't write in {folder.parent}: {error.strerror}") from None
     try:
         partial.chmod(0o755)
-        run_uv(
-            [
-                "venv",
-                "--quiet",
-                "--relocatable",
-                "--no-project",
-                "--allow-existing",
-                "--python",
-                python.path,
-                str(partial),
-            ],
-            timeout_s=BUILD_S,
-        )
-        notes = _install(partial, environment, progress, builds) if environment.packages else []
+        venv = [
+            "venv",
+            "--quiet",
+            "--relocatable",
+            "--no-project",
+            "--allow-existing",
+            "--python",
+            python.path,
+        ]
+        run_uv([*venv, str(partial)], timeout_s=BUILD_S, keep=[lock])
+        notes = _install(partial, environment, progress, builds, lock) if environment.packages else []
         notes += _quieten(partial)
-        _compile(partial, python)
+        _compile(partial, python, lock)
         _write_about(partial, environment, python, notes)
         partial.rename(folder)
     except OSError as error:
@@ -171,7 +185,7 @@ def _build(folder: Path, environment: Environment, progress: Progress, builds: b
     progress(f"built an environment in {time.monotonic() - started:.1f} s: {environment}")
 
 
-def _install(venv: Path, environment: Environment, progress: Progress, builds: bool) -> list[str]:
+def _install(venv: Path, environment: Environment, progress: Progress, builds: bool, lock: int) -> list[str]:
     """Install the pins and nothing else; what has no wheel, from source. Returns what is worth noting."""
     pins = environment.pins
     wanted = venv / "requirements.txt"
@@ -189,7 +203,7 @@ def _install(venv: Path, environment: Environment, progress: Progress, builds: b
     while True:
         only = ["--only-binary", ":all:", *(word for name in from_source for word in ("--no-binary", name))]
         try:
-            run_uv([*args, *only, "-r", str(wanted)], timeout_s=BUILD_S)
+            run_uv([*args, *only, "-r", str(wanted)], timeout_s=BUILD_S, keep=[lock])
             break
         except BuildError as error:
             more = [name for name in without_wheel(str(error), pins) if name not in from_source]
@@ -239,13 +253,15 @@ def _quieten(venv: Path) -> list[str]:
     return notes
 
 
-def _compile(venv: Path, python: Python) -> None:
+def _compile(venv: Path, python: Python, lock: int) -> None:
     """Bytecode, made once and not in each cell. By the base interpreter, which starts nothing of the packages; what does
     not compile (templates, Python 2) is left as it is."""
     for folder in venv.glob("lib/python3*/site-packages"):
         command = [python.path, "-I", "-S", "-m", "compileall", "-q", "-q", str(folder)]
         try:
-            subprocess.run(command, capture_output=True, timeout=BUILD_S, check=False, cwd="/", env={})
+            subprocess.run(
+                command, capture_output=True, timeout=BUILD_S, check=False, cwd="/", env={}, pass_fds=[lock]
+            )
         except (OSError, subprocess.SubprocessError) as error:
             raise BuildError("other", f"{python.path} can't compile an environment: {error}") from None
 

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -310,22 +309,11 @@ def _resolve(wanted: Wanted) -> tuple[tuple[str, ...], tuple[str, ...]] | BuildE
 
 
 def _compile(wanted: Wanted, requirements: Iterable[str], wheels: bool) -> tuple[str, ...]:
-    with tempfile.TemporaryDirectory(prefix="tiltyard-resolve-") as folder:
-        file = Path(folder) / "requirements.in"
-        file.write_text("".join(f"{text}\n" for text in requirements), encoding="utf-8")
-        args = [
-            "pip",
-            "compile",
-            "--quiet",
-            "--no-header",
-            "--no-annotate",
-            "--strip-extras",
-            "--python-version",
-            wanted.python,
-        ]
-        args += ["--exclude-newer", f"{wanted.date}T00:00:00Z"] if wanted.date else []
-        args += ["--only-binary", ":all:"] if wheels else []
-        out = run_uv([*args, str(file)], timeout_s=RESOLVE_S)
+    args = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--strip-extras"]
+    args += ["--python-version", wanted.python]
+    args += ["--exclude-newer", f"{wanted.date}T00:00:00Z"] if wanted.date else []
+    args += ["--only-binary", ":all:"] if wheels else []
+    out = run_uv([*args, "-"], timeout_s=RESOLVE_S, stdin="".join(f"{text}\n" for text in requirements))
     pins = [line.strip() for line in out.splitlines()]
     return tuple(sorted(line for line in pins if line and not line.startswith(("#", "-"))))
 

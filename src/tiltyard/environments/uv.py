@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -29,7 +28,6 @@ _OWN_INDEX = (
     "UV_INDEX_URL",
     "UV_EXTRA_INDEX_URL",
     "UV_FIND_LINKS",
-    "UV_NO_INDEX",
 )
 _DROPPED = frozenset(
     "VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP UV_PYTHON UV_PROJECT UV_WORKING_DIR "
@@ -75,34 +73,35 @@ def uv_path() -> str:
     return found
 
 
-def run_uv(args: Sequence[str], *, timeout_s: float) -> str:
-    """What ``uv ARGS`` prints. BuildError, classified, with uv's own words (their end, at most ``MAX_WORDS`` characters)."""
+def run_uv(args: Sequence[str], *, timeout_s: float, stdin: str = "", keep: Sequence[int] = ()) -> str:
+    """What ``uv ARGS`` prints. ``keep``: descriptors that it inherits (a lock is then held until uv has ended, even if
+    this process is killed). BuildError, classified, with uv's own words (at most ``MAX_WORDS`` characters)."""
     command = [uv_path(), *args]
-    with tempfile.TemporaryDirectory(prefix="tiltyard-uv-") as folder:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                cwd=folder,
-                env=settings(os.environ),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise BuildError("uv", f"{command[0]} can't be started: {error.strerror}") from None
-        try:
-            out, said = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            raise BuildError(
-                "other", f"uv {args[0]} took more than {timeout_s:.0f} s and was stopped"
-            ) from None
-        except BaseException:
-            _kill(process)
-            raise
+    if args[0] == "pip" and _no_index(os.environ):
+        command.append("--no-index")  # there is no variable for it
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            cwd="/",  # no project's settings are found from here
+            env=settings(os.environ),
+            pass_fds=keep,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BuildError("uv", f"{command[0]} can't be started: {error.strerror}") from None
+    try:
+        out, said = process.communicate(stdin, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        raise BuildError("other", f"uv {args[0]} took more than {timeout_s:.0f} s and was stopped") from None
+    except BaseException:
+        _kill(process)
+        raise
     if process.returncode:
         raise BuildError(
             kind_of(said), shorten(said) or f"uv ended with {process.returncode} and said nothing"
@@ -151,12 +150,17 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
         )  # as pip, which these settings are for, looks at them
     if links:
         env["UV_FIND_LINKS"] = ",".join(links)
-    if pip.get("no-index", "").lower() in ("1", "true", "yes", "on"):
-        env["UV_NO_INDEX"] = "1"
     cert = pip.get("cert", "").strip()
     if cert and Path(cert).exists():
         env.setdefault("SSL_CERT_FILE", cert)
     return env
+
+
+def _no_index(environ: Mapping[str, str]) -> bool:
+    """Whether pip is told to ask no index at all, and uv is told nothing of its own."""
+    if any(environ.get(name) for name in _OWN_INDEX):
+        return False
+    return pip_settings(environ).get("no-index", "").lower() in ("1", "true", "yes", "on")
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
