@@ -237,9 +237,9 @@ class ContainerWall:
         if self._image is not None:
             python = Interpreter("python3", site=True)
         else:
-            python = Interpreter(there(self._interpreter.path), site=self._interpreter.site)
+            python = replace(self._interpreter, path=there(self._interpreter.path))
         *start, _ = python.argv()
-        lines = package_lines(images.inside_folders_there())
+        lines = python.first() + package_lines(images.inside_folders_there())
         return (*start, f"{lines}; from {PACKAGE}.boot import launch; launch()", "tool", "0", "container")
 
     def orders(self, limits: CellLimits, *, own_disk: bool = True) -> dict[str, Any]:
@@ -288,7 +288,12 @@ class ContainerWall:
         found = ready.get("env")
         if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
             raise ArenaError("a container's keeper sent an environment that is none")
-        return {name: value for name, value in found.items() if name not in _NOT_PLAYERS}
+        env = {name: value for name, value in found.items() if name not in _NOT_PLAYERS}
+        if self._interpreter.venv and "PATH" in env:
+            env["PATH"] = replace(self._interpreter, path=there(self._interpreter.path)).search_path(
+                env["PATH"]
+            )
+        return env
 
 
 def _real(python: Interpreter) -> Interpreter:

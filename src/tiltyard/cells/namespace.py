@@ -166,7 +166,7 @@ class NamespaceWall:
             return self._lend(program, fds, limits, wall_s)
         if "memory" not in self._server().has.get("groups", ()):
             return launch_in_cell(self, program, fds, files, limits, wall_s=wall_s)
-        first = letter(program, contents(files), limits, _env(self._key.hash_seed), fds)
+        first = letter(program, contents(files), limits, _env(self._key), fds)
         sock, bury, _ = self._bring_up(limits, first)
         solo = Solo(sock, _holding(self, bury))
         with self._lock:
@@ -202,7 +202,7 @@ class NamespaceWall:
 
     def _kept_cell(self, sock: socket.socket, limits: CellLimits, bury: Callable[[], None]) -> KeeperCell:
         """A cell with a keeper, which is closed with the wall."""
-        cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key.hash_seed), bury=bury)
+        cell = KeeperCell(sock, wall=self.name, limits=limits, env=_env(self._key), bury=bury)
         with self._lock:
             self._cells.add(cell)
         return cell
@@ -299,13 +299,13 @@ def _identified(trees: Path) -> tuple[str, int, int]:
     return str(trees), found.st_dev, found.st_ino
 
 
-def _env(hash_seed: int) -> dict[str, str]:
+def _env(key: _Key) -> dict[str, str]:
     return {
-        "PATH": PATH,
+        "PATH": key.interpreter.search_path(PATH),
         "HOME": "/home",
         "TMPDIR": "/tmp",
         "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONHASHSEED": str(key.hash_seed),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
@@ -557,7 +557,7 @@ class _Server:
 
 def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
     *start, _, _ = key.interpreter.argv()
-    lines = [package_lines(), f"from {PACKAGE}.warden import main; main()"]
+    lines = [key.interpreter.first() + package_lines(), f"from {PACKAGE}.warden import main; main()"]
     if not (all_compiled() and key.interpreter.path == os.path.realpath(sys.executable)):
         lines.insert(1, uncached_lines())
     try:
@@ -568,7 +568,7 @@ def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
-            env=_env(key.hash_seed),
+            env=_env(key),
             pass_fds=[fd],
             start_new_session=True,
         )

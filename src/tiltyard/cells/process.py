@@ -17,6 +17,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -68,7 +69,7 @@ class ProcessWall:
         cell = bring_up(
             self._interpreter,
             limits,
-            minimal_env(base, self._hash_seed),
+            minimal_env(base, self._hash_seed, self._interpreter),
             base=base,
             workspace=None,
             wall=self.name,
@@ -96,7 +97,23 @@ def interpreter(python: str | None) -> Interpreter:
         raise UsageError(
             f"python={python!r} is no program that can be executed; give the path of an interpreter"
         )
-    return Interpreter(os.path.abspath(python), site=True)  # noqa: PTH100  (a venv's link must stay one)
+    path = os.path.abspath(python)  # noqa: PTH100  (a venv's link must stay one)
+    config = Path(path).parent.parent / "pyvenv.cfg"
+    stamp = os.stat(python).st_mtime_ns  # noqa: PTH116
+    return Interpreter(path, site=True, venv=config.is_file(), safe_path=_knows_safe_path(path, stamp))
+
+
+@lru_cache(maxsize=256)
+def _knows_safe_path(path: str, stamp: int) -> bool:
+    """Whether this interpreter is 3.11 or newer. One that does not answer is left to fail where it is used."""
+    ask = "import sys; print(sys.version_info >= (3, 11))"
+    try:
+        done = subprocess.run(
+            [path, "-I", "-S", "-c", ask], capture_output=True, timeout=START_S, check=False, cwd="/", env={}
+        )
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return done.stdout.strip() != b"False"
 
 
 def _temp_folder() -> str:
@@ -106,9 +123,9 @@ def _temp_folder() -> str:
         raise ArenaError(f"no folder for temporary files can be had ({error.strerror}); set TMPDIR") from None
 
 
-def minimal_env(base: str, hash_seed: int) -> dict[str, str]:
+def minimal_env(base: str, hash_seed: int, python: Interpreter) -> dict[str, str]:
     return {
-        "PATH": PATH,
+        "PATH": python.search_path(PATH),
         "HOME": f"{base}/home",
         "TMPDIR": f"{base}/tmp",
         "LANG": "C.UTF-8",

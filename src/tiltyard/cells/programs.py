@@ -8,6 +8,7 @@ anything, so this room needs to know nothing of the rooms above. In a cell the f
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -62,15 +63,46 @@ def all_compiled() -> bool:
     return True
 
 
+_LEFT_LATER = "asynchat asyncore binhex distutils formatter imp parser smtpd symbol"
+"""Modules of the standard library of 3.9 and 3.10 that later ones lack."""
+
+
+@cache
+def _of_sys() -> str:
+    """Python, in one line, after which ``sys`` has what came with 3.10."""
+    names = " ".join(sorted({*sys.stdlib_module_names, *_LEFT_LATER.split()}))
+    own = (
+        "open('/proc/self/cmdline').read().split(chr(0))[:-1] if sys.platform == 'linux' else list(sys.argv)"
+    )
+    return (
+        f"sys.stdlib_module_names = getattr(sys, 'stdlib_module_names', None) or frozenset({names!r}.split()); "
+        f"sys.orig_argv = getattr(sys, 'orig_argv', None) or ({own})"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """An interpreter for what runs in cells. ``site`` is True where its installed packages are wanted."""
+    """An interpreter for what runs in cells. ``site`` is True where its installed packages are wanted, ``venv`` where it
+    is a virtual environment's. ``safe_path``: it knows ``-P``, as all do from 3.11 on."""
 
     path: str
     site: bool = False
+    venv: bool = False
+    safe_path: bool = True
 
     def argv(self) -> tuple[str, ...]:
         """Up to and without the arguments of ``boot.launch``. No user site, no script folder on ``sys.path``, no
         bytecode written; by default nothing but the standard library, so that no package of the arena is found."""
-        flags = ("-s", "-P", "-B") if self.site else ("-s", "-S", "-P", "-B")
-        return (self.path, *flags, "-c", f"{package_lines()}; from {PACKAGE}.boot import launch; launch()")
+        site = ("-s",) if self.site else ("-s", "-S")
+        flags = (*site, "-P", "-B") if self.safe_path else (*site, "-B")
+        lines = f"{self.first()}{package_lines()}; from {PACKAGE}.boot import launch; launch()"
+        return (self.path, *flags, "-c", lines)
+
+    def first(self) -> str:
+        """What ``-c`` must begin with: before anything is imported the current folder is off the path, and what inside
+        code needs of ``sys`` is there."""
+        return "" if self.safe_path else f"import sys; del sys.path[0]; {_of_sys()}; "
+
+    def search_path(self, usual: str) -> str:
+        """PATH for what runs: in a virtual environment its programs come first, so that a shell's ``python`` is it."""
+        return f"{self.path.rpartition('/')[0]}:{usual}" if self.venv else usual

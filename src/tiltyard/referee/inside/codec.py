@@ -24,6 +24,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any, Protocol
 
 from .link import ProtocolError
+from .older import paired
 from .shared import Table
 
 RAW = frozenset({type(None), bool, str, float})
@@ -170,7 +171,7 @@ class Codec:
             "q": self._dec_deque,
             "V": self._dec_view,
             "mp": lambda x: types.MappingProxyType(
-                dict(zip(self._dec_items(x[1]), self._dec_items(x[2]), strict=True))
+                dict(paired(self._dec_items(x[1]), self._dec_items(x[2])))
             ),
             "De": lambda x: self.objects.arrived(decimal.Decimal(_is(x[1], str))),
             "Fr": lambda x: fractions.Fraction(_is(self.dec(x[1]), int), _is(self.dec(x[2]), int)),
@@ -323,7 +324,7 @@ class Codec:
             value = self.table.get(number)
             kind = type(value)
             if kind in (dict, OrderedDict, defaultdict, Counter):
-                pairs = list(zip(self._dec_items(contents[0]), self._dec_items(contents[1]), strict=True))
+                pairs = list(paired(self._dec_items(contents[0]), self._dec_items(contents[1])))
                 value.clear()
                 for key, element in pairs:
                     value[key] = element
@@ -383,7 +384,7 @@ class Codec:
     def _dec_dict(self, x: list[Any]) -> dict[Any, Any]:
         value: dict[Any, Any] = {"": dict, "O": OrderedDict, "C": Counter, "D": defaultdict}[x[2]]()
         self._learn(x[1], value)
-        for key, element in zip(self._dec_items(x[3]), self._dec_items(x[4]), strict=True):
+        for key, element in paired(self._dec_items(x[3]), self._dec_items(x[4])):
             value[key] = element
         if isinstance(value, defaultdict):
             value.default_factory = self.dec(x[5])

@@ -125,7 +125,7 @@ KINDS = (
 ENUM_BASES = {
     "Enum": enum.Enum,
     "IntEnum": enum.IntEnum,
-    "StrEnum": enum.StrEnum,
+    **({"StrEnum": enum.StrEnum} if sys.version_info >= (3, 11) else {}),
     "Flag": enum.Flag,
     "IntFlag": enum.IntFlag,
 }
@@ -158,7 +158,7 @@ _TUPLE_OWN = (
 _DATA_OWN = frozenset(_TUPLE_OWN) - {"__len__"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Description:
     """A class, as the other side needs to know it. ``bases`` are references to classes (see ``proxy``)."""
 

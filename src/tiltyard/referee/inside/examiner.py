@@ -27,6 +27,7 @@ from typing import Any
 
 from . import fork
 from .link import Closed, Link, ProtocolError
+from .older import paired
 from .testrun import GONE, Discard, Setting, exception_name, fresh_names, run
 
 MAX_REPORT = 16384
@@ -71,7 +72,7 @@ def main(fds: list[int]) -> None:
     setting = Setting(solution, entry, modules, compiled, bound, together and one_talk)
     if together and failed is None:
         for batch in batches:
-            for test, report in zip(batch, run(setting, batch, names), strict=True):
+            for test, report in paired(batch, run(setting, batch, names)):
                 passed, reason, flags, liberties = report
                 control.send(["test", test[0], passed, reason, flags, False, liberties])
         control.send(["done"])

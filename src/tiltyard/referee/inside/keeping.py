@@ -23,6 +23,8 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
+from .older import UNION
+
 PURE = frozenset(
     "__future__ _bisect _collections _collections_abc _functools _heapq _operator _struct abc array base64 binascii bisect "
     "builtins cmath collections collections.abc copy dataclasses datetime decimal enum fractions functools hashlib "
@@ -47,7 +49,7 @@ _SLOTS = (
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
 )  # fmt: skip
-_TYPING = (types.GenericAlias, types.UnionType, typing.TypeVar)
+_TYPING = (types.GenericAlias, UNION, typing.TypeVar)
 _DESCRIBING = frozenset(("typing", "enum", "_collections", "__future__"))
 """Modules whose objects only say what a class is like."""
 MOST = 2000

@@ -15,6 +15,8 @@ import contextlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from typing import Any
 
+from .older import paired
+
 CHANGED = "changed_argument"
 SUPPRESSED = "suppressed"
 NAN = "nan"
@@ -78,7 +80,7 @@ def _copy(value: Any, made: dict[int, Any]) -> Any:
     kind = type(value)
     if kind is tuple or kind is frozenset:
         items = [_copy(v, made) for v in value]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else kind(items)
+        return value if all(a is b for a, b in paired(items, value)) else kind(items)
     if kind not in _EMPTY:
         return value
     out = made[id(value)] = _EMPTY[kind](value)

@@ -29,6 +29,7 @@ from .liberties import (
     liberty,
 )
 from .link import Closed, Link, ProtocolError, TooLarge, deep
+from .older import paired
 from .shared import Table
 from .signature import parameters
 
@@ -193,7 +194,7 @@ class Peer:
             return
         if type(output) is not list or len(output) != 2 or not all(type(t) is str for t in output):
             raise ProtocolError("output that is no text")
-        for stream, text in zip((sys.stdout, sys.stderr), output, strict=True):
+        for stream, text in paired((sys.stdout, sys.stderr), output):
             if text and stream is not None:
                 stream.write(text)
 
@@ -314,7 +315,7 @@ class Peer:
                 if not all(type(k) is str for k in keys):
                     raise ProtocolError("keywords that are no text")
                 positional = [self.codec.dec(a) for a in args]
-                keywords = dict(zip(keys, [self.codec.dec(v) for v in values], strict=True))
+                keywords = dict(paired(keys, [self.codec.dec(v) for v in values]))
                 return self._call(target, name, positional, keywords)
             rest = (
                 [parts[1], *(self.codec.dec(p) for p in parts[2:])]

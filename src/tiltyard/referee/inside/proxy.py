@@ -18,6 +18,7 @@ from .describe import COMPARISONS, ENUM_BASES, Description
 from .guard import may_name
 from .liberties import SUPPRESSED
 from .link import ProtocolError
+from .older import paired
 from .signature import FROM_SIGNATURE, attribute
 
 _MAKING = object()
@@ -369,14 +370,14 @@ def _make_enum(peer: Any, number: int, d: Description, values: list[Any]) -> typ
     base, names, contents = values
     if type(names) is not list or type(contents) is not list or not all(type(n) is str for n in names):
         raise ProtocolError("an enum without names")
-    body = enum.EnumType.__prepare__(d.name, (ENUM_BASES[base],))
+    body = enum.EnumMeta.__prepare__(d.name, (ENUM_BASES[base],))
     for name, value in _mirror_extras(d).items():
         body[name] = value
-    for name, value in zip(names, contents, strict=True):
+    for name, value in paired(names, contents):
         if not name.isidentifier() or name.startswith("_"):
             raise ProtocolError("a member with a name that is none")
         body[name] = value
-    made = enum.EnumType(d.name, (ENUM_BASES[base],), body)
+    made = enum.EnumMeta(d.name, (ENUM_BASES[base],), body)
     made.__module__ = d.module
     type.__setattr__(made, "_tiltyard_class", (peer, number))
     return made

@@ -26,7 +26,7 @@ HOME = "hidden_tests"
 GONE = "the solution's process ended"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setting:
     """What all tests of one examination share."""
 
