@@ -143,7 +143,7 @@ class Cell(Protocol):
         What is in the way (a FIFO, a link, …) is replaced; a folder in the way is a CellFileError."""
 
     def list(self, *, max_entries: int) -> Listing:
-        """Everything in the workspace, by path, not following links."""
+        """Everything in the workspace but its own ``.git``, by path, not following links."""
 
     def run(self, run: Run) -> RunResult:
         """Run it to its end or to its time limit. CellFileError if argv names no program that exists."""
@@ -157,7 +157,7 @@ class Cell(Protocol):
         minimal one and its current folder the workspace. It is killed after ``wall_s``."""
 
     def capture(self, *, max_file_bytes: int, max_bytes: int, max_files: int, max_depth: int) -> Capture:
-        """Kill every process but the keeper, then take the files out."""
+        """Kill every process but the keeper, then take the files out, but for the workspace's own ``.git``."""
 
     def close(self) -> None:
         """End the cell and everything in it. May be called twice, from any thread, and never raises."""
@@ -175,7 +175,10 @@ class Wall(Protocol):
         """What this wall does not protect from here, in plain words; () if nothing is known."""
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> Cell:
-        """A new cell with these files in its workspace. Raises ArenaError, with the reason, if it can't be had."""
+        """A new cell with these files in its workspace. Raises ArenaError, with the reason, if it can't be had.
+
+        An image (``tiltyard.images``) is shared, not copied, where the wall can; its cell has a ``.git`` of one commit.
+        No other ``.git`` is ever put into a workspace."""
 
     def close(self) -> None:
         """Give back what the wall itself holds (a fork server); cells that are open die with it. Never raises."""

@@ -145,11 +145,12 @@ class Walk:
 
 def listing(root: int, max_entries: int) -> tuple[list[tuple[str, str, int]], int]:
     """Entries (shown path, kind, size; the size of a regular file, else 0) sorted by path, and how many were left
-    out: -1 if they could not all be counted. What is in ``GIT`` is no part of it."""
+    out: -1 if they could not all be counted. ``GIT`` is no part of it."""
     walk = Walk(root, enters=lambda path: path != GIT)
     entries = sorted(
         (shown(path), kind_of(found.st_mode), found.st_size if stat.S_ISREG(found.st_mode) else 0)
         for path, found in walk
+        if path != GIT
     )
     kept: list[tuple[str, str, int]] = []
     text = 0
