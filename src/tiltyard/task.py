@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
@@ -50,6 +51,19 @@ def path_problem(path: object) -> str | None:
         return "a path with an empty, '.' or '..' part"
     if any(len(p.encode()) > MAX_PATH_PART for p in parts):
         return f"a path with a name of more than {MAX_PATH_PART} bytes"
+    return None
+
+
+def instant_problem(instant: object) -> str | None:
+    """Say what is wrong with an instant at which a clock is to stand, or None."""
+    if not isinstance(instant, str):
+        return f"an instant of type {type(instant).__name__}"
+    try:
+        found = datetime.fromisoformat(instant)
+    except ValueError:
+        return repr(instant)
+    if found.tzinfo is not None or not 1970 < found.year < 2262 or len(instant) < 19:
+        return repr(instant)
     return None
 
 
@@ -199,7 +213,7 @@ _DESCRIPTIVE = frozenset({"source", "created", "difficulty", "license", "tags", 
 _OF_SUITES = frozenset({"suite", "pass_to_pass", "way", "pythonpath", "plugins"})
 _REMOVED = "/removed"
 """No path begins like this."""
-_LATER = _OF_SUITES | {"shell"}
+_LATER = _OF_SUITES | {"shell", "clock"}
 
 
 @dataclass(frozen=True)
@@ -217,6 +231,8 @@ class Task:
     referee finds them out with the reference. Those of ``pass_to_pass`` pass at the start too. ``way`` says how the
     tests are run ("": a referee finds that out), ``pythonpath`` from which folders the package is imported ((): the
     workspace, and ``src`` if it holds a package), ``plugins`` which installed pytest plugins the suite needs.
+
+    ``clock``: an instant in UTC (``2026-01-31T12:00:00``) at which the clock stands for the code and its tests; "": it goes.
 
     ``shell``: the player has the tool ``bash``. What commands print (times, sizes of folders) is in its observations,
     so two episodes with the same actions can differ there.
@@ -242,6 +258,7 @@ class Task:
     pythonpath: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     shell: bool = False
+    clock: str = ""
 
     def __post_init__(self) -> None:
         problems = list(_problems(self))
@@ -334,6 +351,8 @@ def _problems(task: Task) -> Iterator[Problem]:
     for path in sorted(task.protected & set(task.reference)):
         if task.reference[path] != task.start.get(path):
             yield bad("reference", f"{path!r}, which is protected", "a reference that a player could hand in")
+    if task.clock and (why := instant_problem(task.clock)) is not None:
+        yield bad("clock", why, "an instant in UTC like '2026-01-31T12:00:00'")
     known = {*task.start, *task.reference}
     if task.grading != "pytest" and (path_problem(task.main) is not None or task.main not in known):
         yield bad("main", repr(task.main), "the path of a start or reference file")

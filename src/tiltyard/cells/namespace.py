@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.cells.client import KeeperCell, filled, socket_pair
+from tiltyard.cells.clock import checked_instant, clock_packages
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
 from tiltyard.cells.kit import Kit
@@ -75,12 +76,15 @@ class _Key:
     trees: tuple[str, int, int] | None = None
     """The folder of all trees that cells can have below their workspace, with its device and inode: another folder may
     come to lie at the same path."""
+    clock: str = ""
+    """The instant at which the clock stands in cells, "" if it goes (see ``tiltyard.cells.clock``)."""
 
 
 class NamespaceWall:
     """Cells of this kind. ``python`` is another interpreter, whose installed packages cells then see; ``preload``
     names more modules that every run finds loaded (they run in the server, so they must be trusted); ``kit``: with
-    the packages of a kit, which are no installed ones (see ``tiltyard.cells.kit``)."""
+    the packages of a kit, which are no installed ones (see ``tiltyard.cells.kit``); ``clock`` is an instant at which it
+    stands in all that Python runs in cells (see ``tiltyard.cells.clock``)."""
 
     def __init__(
         self,
@@ -89,13 +93,16 @@ class NamespaceWall:
         python: str | None = None,
         preload: Sequence[str] = (),
         kit: Kit | None = None,
+        clock: str = "",
     ) -> None:
         found = interpreter(python)
         if not found.site:
             found = Interpreter(
                 os.path.realpath(found.path)
             )  # a virtual environment has nothing that cells need
-        self._key = _Key(found, hash_seed, tuple(preload), kit or Kit())
+        self._key = _Key(
+            found, hash_seed, tuple(preload), kit or Kit(), clock=clock and checked_instant(clock)
+        )
         self._siblings: dict[_Key, NamespaceWall] = {}
         self._others: Siblings[NamespaceWall] = Siblings()
         self._held: list[_Server] = []
@@ -219,6 +226,11 @@ class NamespaceWall:
         key = replace(self._key, kit=kit)
         return self if key == self._key else self._sibling(key)
 
+    def with_clock(self, clock: str) -> NamespaceWall:
+        """This wall with a clock that stands: see ``tiltyard.cells.clock``. Closed with this one."""
+        key = replace(self._key, clock=checked_instant(clock))
+        return self if key == self._key else self._sibling(key)
+
     def _sibling(self, key: _Key) -> NamespaceWall:
         with self._lock:
             if key not in self._siblings:
@@ -233,7 +245,7 @@ class NamespaceWall:
 
         def make() -> NamespaceWall:
             key = self._key
-            made = NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload)
+            made = NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload, clock=key.clock)
             with contextlib.suppress(ArenaError):
                 made._key = replace(made._key, trees=_identified(cache_folder() / "trees"))
             return made
@@ -431,7 +443,8 @@ class _Server:
             "preload": [*PRELOAD, *key.preload, *key.kit.preload],
             "must": key.preload,
             "trees": key.trees[0] if key.trees else "",
-            "kit": dict(key.kit.packages),
+            "kit": {**dict(key.kit.packages), **(clock_packages() if key.clock else {})},
+            "clock": key.clock,
             "packages": key.interpreter.site,
             "hidden": [str(ROOT)],
         }

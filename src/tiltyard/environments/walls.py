@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from tiltyard.cells.clock import with_clock
 from tiltyard.cells.kit import Kit
 from tiltyard.cells.protocol import Wall
 from tiltyard.cells.siblings import with_python
@@ -53,12 +54,21 @@ os.register_at_fork(after_in_child=_in_child)
 def environment_wall(wall: Wall, task: Task) -> Wall:
     """The wall whose cells have what this task needs: ``wall`` itself, if the task names no environment or the wall is
     that environment's, else one of the same kind and settings with its interpreter, closed together with
-    ``wall``. BuildError, an ArenaError: the environment can't be had, with the reason."""
+    ``wall``; and with the clock at which a task says that it stands. BuildError, an ArenaError: the environment can't be
+    had, with the reason."""
     metadata = task.metadata
-    if not metadata.packages and not metadata.python:
-        return wall
-    environment = environment_of(task)
-    return wall if environment is None else wall_of(wall, environment)
+    if metadata.packages or metadata.python:
+        environment = environment_of(task)
+        wall = wall if environment is None else wall_of(wall, environment)
+    return _with_clock(wall, task.clock) if task.clock else wall
+
+
+def _with_clock(wall: Wall, instant: str) -> Wall:
+    found = with_clock(wall, instant)
+    with _lock:
+        if found is not wall and wall in _made:
+            _made[found] = _made[wall]
+    return found
 
 
 def wall_of(wall: Wall, environment: Environment, progress: Callable[[str], None] | None = None) -> Wall:

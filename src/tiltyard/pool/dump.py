@@ -254,6 +254,8 @@ def _settings(task: Task) -> dict[str, Any]:
             out[name] = list(value) if isinstance(value, tuple) else value
     if task.shell:
         out["shell"] = True
+    if task.clock:
+        out["clock"] = task.clock
     if task.protected:
         out["protected"] = sorted(task.protected)
     changed = {f.name: getattr(task.limits, f.name) for f in fields(Limits)}

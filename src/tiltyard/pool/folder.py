@@ -176,6 +176,7 @@ def read_task(folder: Path, problems: list[Problem]) -> Task | None:
         limits=limits_of(toml.limits),
         metadata=metadata,
         shell=toml.shell,
+        clock=toml.clock,
         **tests,
     )
 
@@ -252,6 +253,7 @@ def _pytest_task(
         limits=limits_of(toml.limits),
         metadata=metadata,
         shell=toml.shell,
+        clock=toml.clock,
         **suite_settings(toml),
     )
 

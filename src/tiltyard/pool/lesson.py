@@ -113,6 +113,7 @@ def read_lesson(
         limits=limits_of(row.limits),
         metadata=metadata,
         shell=row.shell,
+        clock=row.clock,
         suite=suite,
         **suite_settings(row),
     )

@@ -127,6 +127,7 @@ class Settings(Strict):
     tolerance: Number = 0.0
     limits: _LimitsRow = Field(default_factory=_LimitsRow)
     shell: StrictBool = False
+    clock: StrictStr = ""
     pass_to_pass: list[StrictStr] = Field(default=[])
     way: StrictStr = ""
     pythonpath: list[StrictStr] = Field(default=[])

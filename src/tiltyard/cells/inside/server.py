@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import cgroup, kit, lock, overlay, perform, root, stall, wire
+from . import cgroup, clock, kit, lock, overlay, perform, root, stall, wire
 from .twin import Locks
 
 TYPE_CHECKING = False
@@ -62,6 +62,8 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     finder = kit.install(wish["kit"]) if wish["kit"] else None
     _load(wish["folders"], wish["preload"], wish["must"])
+    if wish["clock"]:
+        clock.stand(wish["clock"])
     if finder is not None:
         kit.remove(finder)
     trees = wish["trees"]
