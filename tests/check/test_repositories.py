@@ -118,18 +118,34 @@ def test_a_suite_that_needs_its_own_order_is_fit_and_named(tmp_path: Path) -> No
     assert "tests/test_core.py::test_two" not in {t.id for t in without.hidden}
 
 
-def test_an_id_with_an_address_in_it_is_the_same_test() -> None:
+def test_ids_that_only_mean_a_test() -> None:
     tests = TESTS + (
         "\n\nimport pytest\n\n\n@pytest.mark.parametrize('x', [1, 2], ids=[f'{n}-{object()}' for n in 'ab'])\n"
         "def test_odd(x):\n    assert first([x]) == x\n"
+        "\n\n@pytest.mark.parametrize('x', [1, 2], ids=['more words', 'moreover'])\ndef test_words(x): pass\n"
     )
-    ids = tuple(f"test_odd[{n}-<object object at 0x7f8f17323{n}90>]" for n in "ab")
-    [one] = validate([sums("addresses", tests, kept=ids)], repeats=2).tasks
-    assert one.outcome == "fit", one
-    [one] = validate(
-        [sums("other", tests, kept=("test_odd[c-<object object at 0x7f8f17323290>]",))], repeats=1
-    ).tasks
-    assert one.outcome == "unfit" and "not collected" in one.reason
+    addresses = tuple(f"test_odd[{n}-<object object at 0x7f8f17323{n}90>]" for n in "ab")
+    pool = [
+        sums("addresses", tests, kept=addresses),  # another address in each process
+        sums("cut-off", tests, kept=("test_words[more", "test_words[moreover]")),  # by a log split at spaces
+        sums("other", tests, kept=("test_odd[c-<object object at 0x7f8f17323290>]",)),
+        sums("nearly", tests, kept=("test_words[mor",)),
+    ]
+    found = {one.task: one for one in validate(pool, repeats=1).tasks}
+    assert {id: one.outcome for id, one in found.items()} == {
+        "addresses": "fit", "cut-off": "fit", "other": "unfit", "nearly": "unfit",
+    }  # fmt: skip
+    assert "not collected" in found["other"].reason and "not collected" in found["nearly"].reason
+
+
+def test_what_must_be_compiled_is_said() -> None:
+    task = sums("compiled", "from sums._fast import mean\n" + TESTS)
+    start = Files({**task.start, "sums/_fast.pyx": "def mean(xs): return 2\n"})
+    [one] = validate([replace(task, start=start)], repeats=1).tasks
+    assert (
+        one.outcome == "unfit"
+        and "1 files of the repository need a compiler, such as sums/_fast.pyx" in one.reason
+    )
 
 
 def test_the_command_names_rows_that_cant_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tiltyard.check.report import (
     difference,
     is_repository,
     lists_problem,
-    packages_problem,
+    needs_problem,
     reference_problem,
     start_problem,
     tried_problem,
@@ -91,11 +91,11 @@ class Bench:
                 settled, tried = settle(self.walls[0], task)
             reason, unsteady = self._judge(settled)
             if reason:
-                reason += tried_problem(tried) + packages_problem(task, reason)
+                reason += tried_problem(tried) + needs_problem(task, reason)
             outcome = TaskReport(task.id, "unfit" if reason else "fit", reason or "", task.digest)
         except NothingCollectedError as nothing:
             reason = str(nothing)
-            reason += packages_problem(task, reason)
+            reason += needs_problem(task, reason)
             outcome = TaskReport(task.id, "unfit", reason, task.digest)
         except (_Void, ArenaError) as void:
             outcome = TaskReport(task.id, "void", str(void), task.digest)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tiltyard.environments import environment_of
 from tiltyard.referee.pytest_settle import Tried
 from tiltyard.task import Task
 from tiltyard.verdict import Verdict
@@ -145,13 +146,31 @@ def tried_problem(tried: Sequence[Tried]) -> str:
     return f" (tried {'; '.join(said)})"
 
 
+def needs_problem(task: Task, reason: str) -> str:
+    """What to add to a reason that may come from what a cell does not have."""
+    return packages_problem(task, reason) + compiled_problem(task, reason)
+
+
 def packages_problem(task: Task, reason: str) -> str:
     """What to add to a reason that may come from packages that a cell's interpreter does not have."""
     if not task.metadata.packages or not any(word in reason for word in _OF_PACKAGES):
         return ""
+    if environment_of(task) is not None:
+        return ""  # they were there
     return f"; the task needs packages that a cell has only from an interpreter with them: {', '.join(task.metadata.packages)}"
 
 
+def compiled_problem(task: Task, reason: str) -> str:
+    """What to add to a reason that may come from extension modules: a repository is run from its sources."""
+    if not is_repository(task) or not any(word in reason for word in _OF_PACKAGES):
+        return ""
+    sources = sorted(path for path in task.start if path.endswith(_COMPILED))
+    if not sources:
+        return ""
+    return f"; {len(sources)} files of the repository need a compiler, such as {sources[0]}, and none is run here"
+
+
+_COMPILED = (".pyx", ".pxd", ".c", ".cc", ".cpp", ".f", ".f90", ".rs")
 _OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "did not load", "collected", "AttributeError")
 
 

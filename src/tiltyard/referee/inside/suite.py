@@ -17,6 +17,7 @@ import re
 import sys
 import types
 import unittest.case
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -157,6 +158,23 @@ def _main(args: list[str], plugin: Any) -> None:
     config.hook.pytest_cmdline_main(config=config)
 
 
+def _meant(asked: Iterable[str], collected: Iterable[str]) -> dict[str, str]:
+    """By id of a collected test that nobody asked for, the id that means it: one with an object's address in it, which is
+    another one in every process, or one that was cut off at a space, as logs that are split at spaces have it."""
+    known, wanted = set(collected), set(asked)
+    loose: dict[str, str] = {}
+    for test_id in asked:
+        if test_id not in known:
+            loose.setdefault(_without_address(test_id), test_id)
+    found: dict[str, str] = {}
+    for test_id in collected if loose else ():
+        for form in (_without_address(test_id), test_id.split(" ")[0]):
+            if test_id not in wanted and form in loose:
+                found[test_id] = loose.pop(form)
+                break
+    return found
+
+
 def _without_address(test_id: str) -> str:
     return re.sub(r"\b0x[0-9a-f]{4,}", "0x", test_id)
 
@@ -178,11 +196,8 @@ def _plugin(session: Session, listener: Listener) -> Any:
             first: dict[str, Any] = {}
             for item in items:
                 first.setdefault(item.nodeid, item)
-            # an id with an object's address in it is another one in every process
-            loose = {_without_address(test_id): test_id for test_id in place if test_id not in first}
-            for test_id in first if loose else ():
-                if test_id not in place and (asked := loose.pop(_without_address(test_id), None)) is not None:
-                    index_of[test_id], place[test_id] = index_of[asked], place[asked]
+            for test_id, asked in _meant(place, first).items():
+                index_of[test_id], place[test_id] = index_of[asked], place[asked]
             listener.collected(list(first))
             if session.tests is None:
                 index_of.update({test_id: n for n, test_id in enumerate(first)})
