@@ -31,7 +31,7 @@ def test_every_wall_and_every_part_is_there(report: Report) -> None:
     assert {part for wall, part in parts if wall == "namespace"} == {
         *(WHOLE, "user namespaces", "pid namespaces", "mount namespaces", "ipc namespaces", "uts namespaces"),
         *("network namespaces", "tmpfs", "root folder", "/proc", "seccomp", "Landlock"),
-        *("memory groups", "pids groups", "cpu groups"),
+        *("memory groups", "pids groups", "cpu groups", "overlays", "git"),
     }
     assert any(wall == "container" for wall, _ in parts)
 

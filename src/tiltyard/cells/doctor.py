@@ -1,7 +1,7 @@
 """What this machine offers, wall by wall and part by part: tried, never guessed, with the way to what is missing.
 
 ``examine`` does every trial in a process of its own (see ``inside.trial``) and opens a cell of each wall; it takes a
-second or two, changes nothing, and never raises for what it finds. ``Report.exit_code`` is 1 if only the ``process``
+few seconds, changes nothing but a file of a few bytes in the cache, and never raises for what it finds. ``Report.exit_code`` is 1 if only the ``process``
 wall is left.
 """
 
@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ from typing import Any
 
 from tiltyard.cells import WALLS, probe_wall
 from tiltyard.cells.programs import PACKAGE, Interpreter, package_lines
+from tiltyard.cells.protocol import CellLimits
+from tiltyard.cells.start_git import missing
+from tiltyard.errors import TiltyardError
+from tiltyard.images import Images, cache_folder
 
 TRIAL_S = 60.0
 ENGINE_S = 20.0
@@ -94,7 +99,7 @@ def examine() -> Report:
         whole = _whole(wall)
         checks.append(whole)
         if wall == "namespace":
-            checks += _namespace_parts()
+            checks += [*_namespace_parts(), _overlays(), _git()]
         elif wall == "container":
             checks += _engines()
     if "container" not in WALLS:
@@ -144,6 +149,44 @@ def _namespace_parts() -> list[Check]:
         how = "" if said["ok"] else _how(argv)
         checks.append(Check("namespace", part, said["ok"], str(said["why"]), how, needed))
     return checks
+
+
+def _overlays() -> Check:
+    """Whether repositories are mounted below workspaces here, on the file system of the cache: by opening such a cell."""
+    from tiltyard.cells.namespace import NamespaceWall
+
+    how = (
+        "a kernel from 5.19 on, and a cache on a file system that can be shown with other owners, like ext4 or xfs: "
+        "TILTYARD_CACHE names its folder"
+    )
+    reason = probe_wall("namespace")
+    if reason is None:
+        wall = NamespaceWall()
+        try:
+            with tempfile.TemporaryDirectory(prefix="tiltyard-doctor-") as folder:
+                wall.open(Images(folder).add({"README": b"doctor\n"}), CellLimits()).close()
+            reason = wall.no_overlay
+        except (TiltyardError, OSError) as error:
+            reason = str(error)
+        finally:
+            wall.close()
+    else:
+        reason = "there is no namespace wall to have them"
+    if reason is None:
+        return Check(
+            "namespace",
+            "overlays",
+            True,
+            f"repositories are mounted, not copied (from {cache_folder()})",
+            needed=False,
+        )
+    return Check("namespace", "overlays", False, f"repositories are copied: {reason}", how, needed=False)
+
+
+def _git() -> Check:
+    reason = missing()
+    why = reason or "players of repositories find a .git of one commit"
+    return Check("namespace", "git", reason is None, why, "apt-get install git", needed=False)
 
 
 def _try(argv: tuple[str, ...]) -> dict[str, Any]:
