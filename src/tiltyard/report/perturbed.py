@@ -12,7 +12,7 @@ from typing import Any
 
 from tiltyard.estimates.paired import PairedDifference, paired_difference
 from tiltyard.report.players import PlayerReport
-from tiltyard.sources.lineage import HOW, lineage
+from tiltyard.sources.lineage import kinds_of, lineage
 from tiltyard.task import Task
 
 
@@ -85,44 +85,23 @@ def _pairs(player: PlayerReport, tasks: Mapping[str, Task], alone: set[str]) -> 
     rows = {row.digest: row for row in player.tasks}
     variants: dict[str, list[str]] = {}
     for digest in rows:
-        origin = _origin(digest, tasks, rows)
-        if origin is None:
-            continue
-        if origin in rows:
-            variants.setdefault(origin, []).append(digest)
-        else:
+        line = lineage(tasks[digest].metadata) if digest in tasks else None
+        if line is not None and line[1] in rows and line[1] != digest:
+            variants.setdefault(line[1], []).append(digest)
+        elif line is not None:
             alone.add(digest)
     out = []
     for origin, digests in sorted(variants.items(), key=lambda item: rows[item[0]].task):
         ordered = sorted(digests, key=lambda d: rows[d].task)
-        kinds = {
-            k
-            for d in ordered
-            for k in dict(tasks[d].metadata.extra).get(HOW, "").partition(" ")[0].split("+")
-        }
+        kinds = frozenset[str]().union(*(kinds_of(tasks[d].metadata) for d in ordered))
         out.append(
             Pair(
                 player.player,
                 rows[origin].task,
                 tuple(rows[d].task for d in ordered),
-                tuple(sorted(kinds - {""})),
+                tuple(sorted(kinds)),
                 (rows[origin].attempts, rows[origin].solved),
                 (sum(rows[d].attempts for d in ordered), sum(rows[d].solved for d in ordered)),
             )
         )
     return out
-
-
-def _origin(digest: str, tasks: Mapping[str, Task], played: Mapping[str, object]) -> str | None:
-    """The digest of what a task was made of: of the first of its line that was played, else of its parent; None for one
-    that was made of nothing."""
-    first, seen = None, {digest}
-    while digest in tasks and (line := lineage(tasks[digest].metadata)) is not None:
-        digest = line[1]
-        if digest in seen:  # a pool that says nonsense of itself
-            break
-        seen.add(digest)
-        first = first or digest
-        if digest in played:
-            return digest
-    return first

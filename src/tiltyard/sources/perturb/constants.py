@@ -22,7 +22,7 @@ from tiltyard.parsing import parse_expression, parse_source
 from tiltyard.referee import Referee
 from tiltyard.sources.perturb import prose
 from tiltyard.sources.perturb.model import CantError, Change
-from tiltyard.sources.perturb.parts import Key, Parts, put_together, taken_apart
+from tiltyard.sources.perturb.parts import Key, Parts, put_together, split_call, taken_apart
 from tiltyard.sources.perturb.recompute import ask, outputs
 from tiltyard.task import Task, Test
 
@@ -69,7 +69,6 @@ _SPLIT = re.compile(
     r"\s*(?:==|=>|->|➞|→|⇒|=|#+|//|returns?|should return|gives?|is|:)?\s*(?:#\s*)?(?:=>|->|→)?\s*"
 )
 _TRIES = 4
-_RAN = re.compile(r"\w+\(\)")
 
 
 def other_constants(wall: Wall, task: Task, rng: random.Random) -> Change:
@@ -216,7 +215,9 @@ class _Swap:
 
 def _changed(wall: Wall, task: Task, parts: Parts, old: str, new: str) -> Task:
     swap = _Swap(old, new)
-    code = {key: swap.in_code(text) for key, text in parts.code.items() if old in text}
+    split = {key: split_call(text) for key, text in parts.code.items()}
+    heads = {head: swap.in_code(head) for head in {head for head, _ in split.values()} if old in head}
+    code = {key: heads[head] + call for key, (head, call) in split.items() if head in heads}
     made = put_together(task, code, prompt=swap.in_prompt(task.prompt))
     if task.grading == "stdio":
         return _printed_anew(wall, task, made)
@@ -322,8 +323,7 @@ class _Noted:
     @property
     def file(self) -> str:
         """What tests out of one file have in common: all but the call at the end."""
-        head, _, last = self.code.rpartition("\n")
-        return head if _RAN.fullmatch(last) else self.code
+        return split_call(self.code)[0]
 
     def with_values(self, values: Mapping[str, str]) -> str:
         """The code with these expectations."""
@@ -432,8 +432,8 @@ def _examples_anew(values: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) 
             while at >= 0:
                 gap = _SPLIT.match(text, at + len(call))
                 start = gap.end() if gap else at + len(call)
-                old = _literal_at(text, start)
-                if was is None or now is None or not old or not _same(old, was):
+                old = "" if was is None else _literal_at(text, start, was)
+                if now is None or not old:
                     raise CantError("an example of the prompt would no longer be right")
                 text = text[:start] + now + text[start + len(old) :]
                 at = text.find(call, start + len(now))
@@ -442,13 +442,8 @@ def _examples_anew(values: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) 
     return fix
 
 
-def _literal_at(text: str, start: int) -> str:
-    """The longest literal that begins here, on this line."""
+def _literal_at(text: str, start: int, value: str) -> str:
+    """The longest literal of this value that begins here, on this line; "" for none."""
     line = text[start:].split("\n", 1)[0]
-    for end in range(len(line), 0, -1):
-        try:
-            ast.literal_eval(line[:end])
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        return line[:end].rstrip()
-    return ""
+    written = (line[:end] for end in range(min(len(line), 4096), 0, -1))
+    return next((one.rstrip() for one in written if _same(one, value)), "")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from tiltyard.parsing import parse_expression, parse_source
 from tiltyard.sources.perturb.external import BUILTINS, FIXTURES, HOOKS, STDLIB, attributes, exported
-from tiltyard.sources.perturb.parts import Key, Parts, words
+from tiltyard.sources.perturb.parts import Key, Parts, split_call, words
 from tiltyard.task import Task
 
 _DYNAMIC = frozenset(
@@ -317,13 +317,14 @@ def survey(task: Task, parts: Parts) -> Names:
     for name in modules:
         names.bound.setdefault(name, set()).add(MODULE)
     seen: set[str] = set()
-    for key, text in parts.code.items():
+    for key, whole in parts.code.items():
+        text, call = split_call(whole)
+        names.uses |= words(call)
         if text in seen:
             continue
         seen.add(text)
         names.every |= words(text)
-        tree = parse_source(text)
-        _Walk(found).visit(tree)
+        _Walk(found).visit(parse_source(text))
         if key[0] in ("reference", "visible", "hidden", "prelude", "gold"):
             names.relevant |= words(text)
     for text in parts.data:

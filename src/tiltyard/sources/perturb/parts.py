@@ -99,10 +99,20 @@ def taken_apart(task: Task) -> Parts:
         code["prelude", ""] = rest
     for kind in ("visible", "hidden"):
         for test in getattr(task, kind):
-            if test.code and not _no_python(test.code):
+            if test.code:  # which a Task is only made with if it compiles
                 code[kind, test.id] = test.code
             data += [text for text in (test.stdin, test.stdout, *test.args) if text]
     return Parts(code, broken, tuple(data))
+
+
+_CALL = re.compile(r"\w+\(\)")
+
+
+def split_call(text: str) -> tuple[str, str]:
+    """A test's code as the file that it is out of, and the call at its end ("" for none): tests out of one file share
+    the first part, which is then looked at once."""
+    head, _, last = text.rpartition("\n")
+    return (f"{head}\n", last) if _CALL.fullmatch(last) else (text, "")
 
 
 def _texts(files: Files) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ from tiltyard.sources.perturb.names import (
     changeable,
     survey,
 )
-from tiltyard.sources.perturb.parts import Key, Parts, put_together, taken_apart, words
+from tiltyard.sources.perturb.parts import Key, Parts, put_together, split_call, taken_apart, words
 from tiltyard.sources.perturb.prose import Renames
 from tiltyard.task import Task
 
@@ -156,9 +156,10 @@ def _with_names(task: Task, parts: Parts, names: Names, new: Renames, files: boo
     docstrings = not any("__doc__" in text for text in parts.code.values())
     known: dict[str, str] = {}
     code: dict[Key, str] = {}
-    for key, text in parts.code.items():
-        if not every.keys() & words(text):
+    for key, whole in parts.code.items():
+        if not every.keys() & words(whole):
             continue
+        text, call = split_call(whole)
         if text not in known:
             try:
                 known[text] = renamed(text, new, docstrings=docstrings)
@@ -166,7 +167,7 @@ def _with_names(task: Task, parts: Parts, names: Names, new: Renames, files: boo
                 raise CantError(
                     f"{'/'.join(key)} can't be parsed by libcst ({type(error).__name__})"
                 ) from None
-        code[key] = known[text]
+        code[key] = known[text] + prose.in_code(call, new)
     moved = {old: name for old, name in new.names.items() if MODULE in names.bound.get(old, ())}
 
     def path(old: str) -> str:

@@ -21,7 +21,7 @@ from tiltyard.check.report import reference_problem, start_problem
 from tiltyard.errors import ArenaError, TaskError, UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.referee import Referee
-from tiltyard.sources.lineage import HOW, OF, OF_DIGEST
+from tiltyard.sources.lineage import HOW, OF, OF_DIGEST, lineage
 from tiltyard.sources.perturb.constants import other_constants
 from tiltyard.sources.perturb.model import KINDS, CantError, Change, Made, PerturbReport
 from tiltyard.sources.perturb.names import CLASS, FUNCTION, METHOD, PARAM
@@ -290,8 +290,10 @@ def _seen_differs(old: Task, new: Task) -> bool:
 
 
 def with_lineage(task: Task, of: Task, kinds: Sequence[str], seed: int, variant: int) -> Task:
-    """The task under a new id, with where it comes from in its metadata."""
-    made = {OF: of.id, OF_DIGEST: of.digest, HOW: f"{'+'.join(kinds)} seed={seed} variant={variant}"}
-    extra = {key: value for key, value in of.metadata.extra if key not in made} | made
-    metadata = replace(of.metadata, extra=tuple(sorted(extra.items())))
+    """The task under a new id, with where it comes from in its metadata: the first original, if ``of`` is a variant."""
+    known = dict(of.metadata.extra)
+    id, digest = lineage(of.metadata) or (of.id, of.digest)
+    how = f"{'+'.join(kinds)} seed={seed} variant={variant}"
+    made = {OF: id, OF_DIGEST: digest, HOW: "; ".join(filter(None, [known.get(HOW, ""), how]))}
+    metadata = replace(of.metadata, extra=tuple(sorted((known | made).items())))
     return replace(task, id=f"{of.id}~s{seed}v{variant}", metadata=metadata)
