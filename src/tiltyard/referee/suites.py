@@ -41,11 +41,12 @@ def run_suite(
 
 
 def collect_suite(
-    wall: Wall, task: Task, files: Files, *, way: SuiteWay = "in-process"
+    wall: Wall, task: Task, files: Files, *, way: SuiteWay = "in-process", paths: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The node ids that pytest collects from the suite's test files with ``files``, in its order, and by file the
-    reason why it can't be collected; under "" the reason why nothing could. Raises as :func:`run_suite`."""
-    course = COLLECT[way](wall, _asked(task, way, ()), files)
+    reason why it can't be collected; under "" the reason why nothing could. ``paths``: collect from these files, whatever
+    they are called; (): from those of the suite that are called like tests. Raises as :func:`run_suite`."""
+    course = COLLECT[way](wall, _asked(task, way, tuple(map(Test, paths))), files)
     known = {**task.start, **task.suite}
     ids = tuple(i for i in course.collected or () if i.partition("::")[0] in known)
     stopped = {"": course.stopped} if course.stopped and not ids else {}

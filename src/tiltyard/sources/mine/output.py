@@ -1,0 +1,138 @@
+"""Where mined tasks are written: a pool as a folder or as JSON Lines, and beside it those that need a prompt.
+
+Only ever added to: what lies there already stays as it is, for somebody may have written its prompt. A task is there
+whole or not at all, and its image before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tiltyard.errors import UsageError
+from tiltyard.images import ImageFiles, Images
+from tiltyard.pool import Pool, to_dict, to_folder
+from tiltyard.pool.folder import IMAGES
+from tiltyard.task import Task
+
+APART = "-needs-prompt"
+STATE = ".mine"
+
+
+class Output:
+    """The place ``out``, for tasks of the repository ``name``. UsageError: something else lies there."""
+
+    def __init__(self, out: Path, name: str) -> None:
+        self.out, self.name = out.expanduser().absolute(), name
+        self.is_file = out.name.endswith(".jsonl")
+        if self.is_file:
+            stem = self.out.name.removesuffix(".jsonl")
+            self.apart = self.out.with_name(f"{stem}{APART}.jsonl")
+            self.state_folder = self.out.with_name(f"{self.out.name}{STATE}")
+        else:
+            self.apart = self.out.with_name(f"{self.out.name}{APART}")
+            self.state_folder = self.out / STATE
+        exists = self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir()))
+        if exists and not self.state_folder.is_dir():
+            raise UsageError(
+                f"{out} exists and is no pool that was mined; expected a new name, an empty folder, or one of an "
+                "earlier mining"
+            )
+        if not self.out.parent.is_dir():
+            raise UsageError(f"--out {out}: {self.out.parent} is no folder; make it first")
+
+    def write(self, pool: Sequence[Task], apart: Sequence[Task]) -> Mapping[str, int]:
+        """Add the tasks that are not there yet; by place, how many these are."""
+        there = self._ids(self.out) | self._ids(self.apart)
+        written: dict[str, int] = {}
+        try:
+            for place, tasks in ((self.out, pool), (self.apart, apart)):
+                fresh = [task for task in tasks if task.id not in there]
+                if fresh:
+                    (self._to_lines if self.is_file else self._to_folders)(fresh, place)
+                if fresh or place.exists():
+                    written[str(place)] = len(fresh)
+        except OSError as error:
+            raise UsageError(
+                f"can't write {error.filename or self.out}: {error.strerror or error}; what was found is kept in "
+                f"{self.state_folder}"
+            ) from None
+        return written
+
+    def _ids(self, place: Path) -> set[str]:
+        """The ids of the tasks that lie there, however they came there."""
+        found: set[str] = set()
+        if self.is_file:
+            return {*_lines(place)}
+        for file in place.glob("*/task.toml"):
+            try:
+                found.add(str(tomllib.loads(file.read_text(encoding="utf-8")).get("id", file.parent.name)))
+            except (OSError, ValueError):
+                found.add(file.parent.name)
+        return found
+
+    def _to_folders(self, tasks: list[Task], place: Path) -> None:
+        new = self.state_folder / "new"
+        shutil.rmtree(new, ignore_errors=True)
+        to_folder(Pool(place.name, 1, tuple(tasks)), new)
+        place.mkdir(exist_ok=True)
+        _merge(new / IMAGES, place / IMAGES)
+        for entry in sorted(new.iterdir()):
+            if entry.is_dir() and entry.name != IMAGES and not (place / entry.name).exists():
+                entry.rename(place / entry.name)
+        _write_head(new / "pool.toml", place / "pool.toml")
+        shutil.rmtree(new, ignore_errors=True)
+
+    def _to_lines(self, tasks: list[Task], place: Path) -> None:
+        store = Images(place.parent / IMAGES)
+        for task in tasks:
+            if isinstance(task.start, ImageFiles):
+                store.copy_from(task.start)
+        lines = [*(json.dumps(to_dict(task)) for task in tasks), *_lines(place).values()]
+        _replace(place, "".join(f"{line}\n" for line in lines))
+
+
+def _lines(file: Path) -> dict[str, str]:
+    """The rows of a file, by id."""
+    out: dict[str, str] = {}
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        for line in filter(str.strip, text.splitlines()):
+            out[str(json.loads(line)["id"])] = line
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{file} is no pool in JSON Lines ({error}); name another --out") from None
+    return out
+
+
+def _merge(new: Path, place: Path) -> None:
+    """Move the files of a store to where they are not yet: objects first, then the images that are made of them."""
+    files = [path for path in new.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda p: (p.relative_to(new).parts[0] == "images", p)):
+        target = place / path.relative_to(new)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            path.replace(target)
+
+
+def _write_head(new: Path, place: Path) -> None:
+    """``pool.toml``, with the new tasks first and those from before behind them."""
+    head = tomllib.loads(new.read_text(encoding="utf-8"))
+    before = tomllib.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
+    fresh = head.get("order") or sorted(p.parent.name for p in new.parent.glob("*/task.toml"))
+    old = before.get("order") or sorted(p.parent.name for p in place.parent.glob("*/task.toml"))
+    order = list(dict.fromkeys([*fresh, *old]))
+    text = f"name = {json.dumps(head['name'], ensure_ascii=False)}\nversion = {before.get('version', 1)!r}\n"
+    _replace(place, f"{text}order = {json.dumps(order, ensure_ascii=False)}\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
