@@ -182,14 +182,22 @@ def _without_address(test_id: str) -> str:
 def _plugin(session: Session, listener: Listener) -> Any:
     """The plugin object: made here, for its hooks need pytest's marks."""
     import pytest
+    from _pytest.reports import CollectReport, TestReport
 
     index_of = {test_id: index for index, test_id in session.tests or ()}
     place = {test_id: n for n, (_, test_id) in enumerate(session.tests or ())}
-    made_report = pytest.TestReport
+    made_report = TestReport
 
     class Outcomes:
         reason: str | None = None
         error: BaseException | None = None
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_configure(self, config: Any) -> None:
+            if not hasattr(
+                config.option, "verbose"
+            ):  # of the terminal's plugin; up to 7.x others read it too
+                config.option.verbose = 0
 
         @pytest.hookimpl(trylast=True)
         def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -208,7 +216,7 @@ def _plugin(session: Session, listener: Listener) -> Any:
                 )
 
         def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
-            if isinstance(report, pytest.CollectReport):
+            if isinstance(report, CollectReport):
                 file = str(report.nodeid).partition("::")[0]
                 listener.failed_to_collect(file, cause_of(call.excinfo.value))
 
@@ -222,7 +230,7 @@ def _plugin(session: Session, listener: Listener) -> Any:
                 error = call.excinfo.value
                 skipped = isinstance(error, pytest.skip.Exception)
                 outcome = "skipped" if skipped else "failed"
-                said = (str(item.path), 0, "") if skipped else "failed"
+                said = (str(item.fspath), 0, "") if skipped else "failed"
                 if not skipped and self.error is None:
                     self.error = error
                     if session.options:
