@@ -575,7 +575,7 @@ def test_commands_that_people_use_on_repositories(cell: Cell) -> None:
         == "./pkg/__init__.py\n"
     )
     if shutil.which("rg", path="/usr/bin:/bin") is not None:
-        assert "return 1" in out(cell, "rg 'return 1'")
+        assert "return 1" in out(cell, "rg 'return 1' pkg")
     if missing() is None:
         assert out(cell, "git grep -n 'return 1'") == "pkg/core.py:2:    return 1\n"
 

@@ -31,8 +31,9 @@ from tiltyard.cells.protocol import (
     Run,
     RunResult,
 )
-from tiltyard.cells.start import contents
+from tiltyard.cells.start import Changed, contents
 from tiltyard.errors import ArenaError, UsageError
+from tiltyard.images import ImageFiles
 from tiltyard.task import path_problem
 
 MAX_KEPT = 1 << 20
@@ -99,7 +100,7 @@ class KeeperCell:
         self._lock = threading.Lock()
         self._next = 0
         self._programs: set[Program] = set()
-        self.laid: Mapping[str, bytes] | None = None
+        self.laid: ImageFiles | None = None
         """What lies below the workspace, where that is an overlay."""
         self._lost: str | None = None
         self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
@@ -246,20 +247,19 @@ class KeeperCell:
                     self._bad("a captured file of the wrong shape")
         if at != len(data):
             self._bad("a capture of the wrong size")
-        kept = answer.get("kept", [])
+        kept, found = answer.get("kept", []), tuple(map(self._skipped, skipped))
         if self.laid is not None:
-            files = self._with_kept(self.laid, files, kept)
-        elif kept:
+            return Capture(self._with_kept(self.laid, files, kept), found)
+        if kept:
             self._bad("files that were never put there")
-        return Capture(files, tuple(map(self._skipped, skipped)))
+        return Capture(files, found)
 
-    def _with_kept(self, laid: Mapping[str, bytes], changed: dict[str, bytes], kept: Any) -> dict[str, bytes]:
+    def _with_kept(self, laid: ImageFiles, changed: dict[str, bytes], kept: Any) -> Changed:
         """What was changed, with what lies below and is as it was: files, and folders with all that is in them."""
         if not isinstance(kept, list) or len(kept) > MAX_KEPT or not all(isinstance(p, str) for p in kept):
             self._bad("a list of what was kept of the wrong shape")
         names = set(kept)
-        unchanged = {path: laid[path] for path in laid if not names.isdisjoint(_upto(path))}
-        return dict(sorted((unchanged | changed).items()))
+        return Changed(laid, (path for path in laid if not names.isdisjoint(_upto(path))), changed)
 
     def _skipped(self, raw: Any) -> tuple[str, str]:
         match raw:

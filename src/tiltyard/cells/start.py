@@ -8,7 +8,7 @@ like any other. A ``.git`` among start files is never put into a workspace: a hi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,31 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
+class Changed(Mapping[str, bytes]):
+    """What lies in a workspace over an image: ``changed``, and those files of the image that are as they were
+    (``same``), which are read when they are asked for."""
+
+    def __init__(self, image: ImageFiles, same: Iterable[str], changed: Mapping[str, bytes]) -> None:
+        self.image = image
+        self.changed = dict(changed)
+        self._paths = dict.fromkeys(sorted({*same, *self.changed}))
+
+    def __getitem__(self, path: str) -> bytes:
+        if path not in self._paths:
+            raise KeyError(path)
+        found = self.changed.get(path)
+        return self.image[path] if found is None else found
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
 @dataclass(frozen=True, slots=True)
 class Below:
     """The tree that a workspace is laid over. ``trees`` is the folder of all trees."""
@@ -78,7 +103,7 @@ class Below:
 
 def is_git(path: str) -> bool:
     """Whether a path lies in a ``.git``, however that is written."""
-    return GIT in path.lower().split("/")
+    return GIT in (small := path.lower()) and GIT in small.split("/")
 
 
 def below(files: Mapping[str, bytes]) -> Below | None:

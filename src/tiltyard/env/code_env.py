@@ -365,7 +365,9 @@ class CodeEnv(gymnasium.Env[str, Any]):
                 facts["left_out"] = [f"{path}: {why}" for path, why in taken.skipped]
         self._held.close_cell()
         if self.task.shell:
-            patch = patches.diff(self.task.start, submission.over(self.task.start))
+            start, touched = self.task.start, {*submission, *submission.removed}
+            before = {path: start[path] for path in sorted(touched) if path in start}
+            patch = patches.diff(before, submission)
             facts["patch"] = patch if len(patch) <= MAX_PATCH else ""
         verdict = self._grade(self._scenes.as_played(self.task), submission)
         facts |= {"verdict": verdict.as_dict(), "passed": verdict.passed, "total": verdict.total}

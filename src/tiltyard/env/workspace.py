@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tiltyard.cells.start import is_git
+from tiltyard.cells.start import Changed, is_git
 from tiltyard.parsing import parse_source
 from tiltyard.task import Files, Task, Test
 
@@ -35,12 +35,14 @@ class Workspace:
     def submission(self, files: Mapping[str, bytes], skipped: Iterable[tuple[str, str]] = ()) -> Files:
         """What is handed in of the files in the workspace: all that the player could write; of an image only what is not
         as it was, and what was taken away. ``skipped``, of a capture, is neither: it counts as it was at the start."""
-        kept = {p: b for p, b in files.items() if p not in self.protected}
         if not self.is_suite:
-            return Files(kept)
+            return Files({p: b for p, b in files.items() if p not in self.protected})
         gone = {p for p in set(self.files).difference(files, self.protected) if not is_git(p)}
         if gone:
             gone -= _not_looked_at(gone, skipped)
+        if isinstance(files, Changed) and files.image == self.files:
+            files = files.changed
+        kept = {p: b for p, b in files.items() if p not in self.protected}
         if self.files.image:
             kept = {p: b for p, b in kept.items() if p not in self.files or self.files[p] != b}
         return Files(kept, gone)
