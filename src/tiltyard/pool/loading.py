@@ -32,9 +32,9 @@ Reader = Callable[[Mapping[str, Any], str, list[Problem]], Task | None]
 
 BUILTIN = Path(__file__).with_name("builtin")
 FORMS = (
-    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'bigcodebench:FILE', 'exercism:DIR', "
-    "'swebench:FILE', a "
-    ".jsonl file (.json, .gz as well), a folder (one task, or one a task), or a Python list of dicts and Tasks"
+    "'builtin', 'humaneval:FILE', 'humanevalfix:FILE', 'mbpp:FILE', 'classeval:FILE', 'bigcodebench:FILE', "
+    "'swebench:FILE' (with a folder of repositories), 'exercism:DIR', a .jsonl file (.json, .gz as well), a folder (one "
+    "task, or one a task), or a Python list of dicts and Tasks"
 )
 
 
