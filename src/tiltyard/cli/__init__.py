@@ -18,6 +18,7 @@ from tiltyard.cli import environments as environments
 from tiltyard.cli import episodes as episodes
 from tiltyard.cli import grade as grade
 from tiltyard.cli import machine as machine
+from tiltyard.cli import mine as mine
 from tiltyard.cli import perturb as perturb
 from tiltyard.cli import plan as plan
 from tiltyard.cli import pools as pools

@@ -42,13 +42,14 @@ PINS = ("", "pytest<8")
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the outcome of a commit depends on, beside the commit. Times in seconds; ``python`` "": what the repository
-    allows; ``extra``: more requirements."""
+    allows; ``extra``: more requirements; ``environment`` False: cells as they are, no packages are looked for."""
 
     repository: str
     name: str
     wall: str = "auto"
     python: str = ""
     extra: tuple[str, ...] = ()
+    environment: bool = True
     repeats: int = 3
     test_s: float = 20.0
     run_s: float = 300.0
@@ -165,6 +166,8 @@ class Digger:
         self, bare: Task, candidate: Candidate, modules: Sequence[str]
     ) -> tuple[Task | None, str]:
         """The task with the environment in which most of its tests are collected; or why there is none."""
+        if not self.settings.environment:
+            return with_environment(bare, None), ""
         files = {**bare.start, **bare.suite}
         chosen, why = self._found(files, candidate, PINS[0])
         if chosen is None:
@@ -203,12 +206,14 @@ class Digger:
         return found.environment, ""
 
 
-def with_environment(task: Task, environment: Environment) -> Task:
+def with_environment(task: Task, environment: Environment | None) -> Task:
     """The task with an environment, the plugins of pytest in it, and the files that building its package would make."""
     generated = environments.generated_files({**task.start, **task.suite})
+    start = generated.over(task.start) if generated else task.start
+    if environment is None:
+        return replace(task, start=start)
     metadata = replace(task.metadata, python=environment.python, packages=environment.packages)
     plugins = environments.plugins_of(environment)
-    start = generated.over(task.start) if generated else task.start
     return replace(task, start=start, metadata=metadata, plugins=plugins)
 
 

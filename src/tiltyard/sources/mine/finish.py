@@ -22,13 +22,11 @@ from tiltyard.task import Metadata, Task
 NEEDS_PROMPT = "needs_prompt"
 MAX_NAMES = 12
 SAME_TESTS = "the same fix of the same tests as another task"
-_HEAD = (
-    "The repository of {name} lies in the current folder. Change its code so that the following is done.\n\n"
-)
+_HEAD = "The repository {name} lies in the current folder. Change its code so that the following is done.\n\n"
 _FOOT = "\n\nHidden tests decide; those that pass now must still pass."
 _NAMED = "\n\nThe hidden tests use names that are not there yet: {names}."
 _NOTHING = (
-    "The repository of {name} lies in the current folder. What is to be done in it is still to be written here: the "
+    "The repository {name} lies in the current folder. What is to be done in it is still to be written here: the "
     "commit that this task is made of does not say it ({why})."
 )
 
@@ -36,7 +34,8 @@ _NOTHING = (
 def finish(repository: Repository, name: str, candidate: Candidate, entry: Entry, images: Images) -> Task:
     """The task of a commit. GitError: the repository no longer has it. ArenaError: its image can't be kept."""
     material = take_apart(repository, candidate)
-    ready = with_environment(draft(name, candidate, material), Environment(entry.python, entry.packages))
+    named = Environment(entry.python, entry.packages) if entry.python or entry.packages else None
+    ready = with_environment(draft(name, candidate, material), named)
     made = repository_task(
         ready.id,
         _prompt(name, material),

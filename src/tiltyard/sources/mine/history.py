@@ -20,9 +20,9 @@ _REVERTS = re.compile(r"\bthis reverts commit ([0-9a-f]{7,40})", re.IGNORECASE)
 # why a commit is no candidate, in the order in which it is looked at
 ROOT = "the first commit"
 NO_SOURCE = "changes no source"
-NO_TESTS = "changes no tests"
 REVERT = "a revert"
 REVERTED = "reverted later"
+NO_TESTS = "changes no tests"
 TOO_BIG = "too big"
 TWICE = "the same change as an earlier commit"
 
@@ -105,12 +105,12 @@ def _plainly_none(commit: Commit, changes: Sequence[Change], reverted: set[str],
         return ROOT
     if not source:
         return NO_SOURCE
-    if not tests:
-        return NO_TESTS
     if _REVERTS.search(commit.message) or re.match(r'\s*revert\b\s*[":]', commit.message, re.IGNORECASE):
         return REVERT
     if any(commit.sha.startswith(sha) for sha in reverted):
         return REVERTED
+    if not tests:
+        return NO_TESTS
     if len(source) > bounds.files or len(tests) > bounds.test_files:
         return TOO_BIG
     return ""

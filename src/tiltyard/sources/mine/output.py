@@ -6,6 +6,7 @@ whole or not at all, and its image before it.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from tiltyard.task import Task
 
 APART = "-needs-prompt"
 STATE = ".mine"
+_ENDS = (".jsonl", ".jsonl.gz")
 
 
 class Output:
@@ -28,10 +30,10 @@ class Output:
 
     def __init__(self, out: Path, name: str) -> None:
         self.out, self.name = out.expanduser().absolute(), name
-        self.is_file = out.name.endswith(".jsonl")
+        self.is_file = out.name.endswith(_ENDS)
         if self.is_file:
-            stem = self.out.name.removesuffix(".jsonl")
-            self.apart = self.out.with_name(f"{stem}{APART}.jsonl")
+            stem, dot, rest = self.out.name.rpartition(".jsonl")
+            self.apart = self.out.with_name(f"{stem}{APART}{dot}{rest}")
             self.state_folder = self.out.with_name(f"{self.out.name}{STATE}")
         else:
             self.apart = self.out.with_name(f"{self.out.name}{APART}")
@@ -100,10 +102,11 @@ def _lines(file: Path) -> dict[str, str]:
     """The rows of a file, by id."""
     out: dict[str, str] = {}
     try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
-        for line in filter(str.strip, text.splitlines()):
+        data = file.read_bytes() if file.is_file() else b""
+        text = (gzip.decompress(data) if file.name.endswith(".gz") and data else data).decode()
+        for line in filter(str.strip, text.split("\n")):
             out[str(json.loads(line)["id"])] = line
-    except (ValueError, KeyError, TypeError) as error:
+    except (EOFError, gzip.BadGzipFile, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{file} is no pool in JSON Lines ({error}); name another --out") from None
     return out
 
@@ -132,7 +135,8 @@ def _write_head(new: Path, place: Path) -> None:
 def _replace(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        data = text.encode()
+        partial.write_bytes(gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

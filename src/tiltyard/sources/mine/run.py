@@ -52,6 +52,7 @@ def mine(
     wall: str = "auto",
     python: str = "",
     extra: Sequence[str] = (),
+    environment: bool = True,
     repeats: int = 3,
     merges: bool = True,
     bounds: Bounds | None = None,
@@ -63,14 +64,14 @@ def mine(
     file.
 
     ``since`` and ``until`` are dates; ``most``: no more tasks than this. ``python`` and ``extra`` (requirements) are for the
-    environments; "" and (): what each commit declares. Tests are run ``repeats`` times before and after. Tasks without a
+    environments; "" and (): what each commit declares; with ``environment`` False cells are used as they are. Tests are run ``repeats`` times before and after. Tasks without a
     good prompt go to a pool of their own beside ``out``, or with ``keep_needs_prompt`` into it, with a tag. Raises
     UsageError (arguments, ``out``), GitError, ArenaError (no wall), and Interrupted with the report so far, once
     everything that was found is written.
     """
     begun = time.monotonic()
     home = Repository(repository)
-    settings = Settings(str(home.path), name or home.name, wall, python, tuple(extra), repeats)
+    settings = Settings(str(home.path), name or home.name, wall, python, tuple(extra), environment, repeats)
     _check(settings, most)
     output = Output(Path(out), settings.name)
     kept = {key: value for key, value in asdict(settings).items() if key not in ("wall", "repository")}
