@@ -156,7 +156,7 @@ def _overlays() -> Check:
     from tiltyard.cells.namespace import NamespaceWall
 
     how = (
-        "a kernel from 5.19 on, and a cache on a file system that can be shown with other owners, like ext4 or xfs: "
+        "a kernel from 6.6 on, and a cache on a file system that can be shown with other owners, like ext4 or xfs: "
         "TILTYARD_CACHE names its folder"
     )
     reason = probe_wall("namespace")
