@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.sources.histories import History
 
+from tiltyard.errors import UsageError
 from tiltyard.git import Repository
 from tiltyard.sources.mine import Bounds, find_candidates
 from tiltyard.sources.mine.history import (
@@ -54,8 +55,11 @@ def test_what_falls_out_and_why(tmp_path: Path) -> None:
     }  # fmt: skip
     [newest, oldest] = found.commits
     assert (oldest.message, oldest.base, oldest.lines, oldest.is_merge) == ("one", plain, 2, False)
-    assert oldest.commit_date.startswith("2024-01-04") and newest.mark != oldest.mark
-    assert [c.sha for c in find_candidates(Repository(history.path), since="2024-01-05").commits] == [picked]
+    assert oldest.commit_date.startswith("2024-01-05") and newest.mark != oldest.mark
+    assert [c.sha for c in find_candidates(Repository(history.path), since="2024-01-09").commits] == [picked]
+    assert [c.sha for c in find_candidates(Repository(history.path), until="2024-01-05").commits] == [good]
+    with pytest.raises(UsageError, match="since is 'yesterday'; expected a date like"):
+        find_candidates(Repository(history.path), since="yesterday")
 
 
 def test_a_change_counts_once_and_merges_know_their_commits(tmp_path: Path) -> None:

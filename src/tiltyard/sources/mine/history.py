@@ -7,11 +7,13 @@ brings what a single commit brings is that commit again; other merges are *merge
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tiltyard.errors import UsageError
 from tiltyard.git import Change, Commit, Repository
 from tiltyard.sources.mine.sides import is_source, is_test_side
 
@@ -74,9 +76,11 @@ def find_candidates(
     until: str = "",
     bounds: Bounds | None = None,
 ) -> Found:
-    """Go through the history of ``rev``. GitError: it can't be read."""
+    """Go through the history of ``rev``. ``since`` and ``until`` are days of the committer's date, both included, in UTC.
+    GitError: it can't be read; UsageError: a date that is none."""
     bounds = bounds or Bounds()
-    history = list(repository.history(rev, since=since, until=until))
+    first, last = _day("since", since, "T00:00:00Z"), _day("until", until, "T23:59:59Z")
+    history = list(repository.history(rev, since=first, until=last))
     reverted = {sha for commit, _ in history for sha in _REVERTS.findall(commit.message)}
     out: dict[str, str] = {}
     found: list[Candidate] = []
@@ -94,6 +98,16 @@ def find_candidates(
     commits = tuple(c for c in fresh if not c.is_merge)
     merges = tuple(_with_side(c, parents) for c in fresh if c.is_merge)
     return Found(commits, merges, out)
+
+
+def _day(name: str, said: str, time: str) -> str:
+    """A day with a time, for git takes one without it as of the present time of day."""
+    if not said:
+        return ""
+    try:
+        return datetime.date.fromisoformat(said).isoformat() + time
+    except ValueError:
+        raise UsageError(f"{name} is {said!r}; expected a date like 2024-01-31") from None
 
 
 def _plainly_none(commit: Commit, changes: Sequence[Change], reverted: set[str], bounds: Bounds) -> str:
