@@ -200,19 +200,17 @@ class _Work:
         make = partial(_Trier, self.wall, self.ready, self.seed)
         with Stop() as stop:
             for result in work(order, make, workers=self.workers, stop=stop, deadline_s=lambda job: TRIAL_S):
-                waiting[result.job] = (
-                    result.value if isinstance(result, Done) else Trial("", "void", "", reason=result.reason)
-                )
-                while done in waiting:
+                void = Trial("", "void", "", reason=getattr(result, "reason", ""))
+                waiting[result.job] = result.value if isinstance(result, Done) else void
+                while done in waiting and new < want:
                     trial = waiting.pop(done)
                     done += 1
-                    fresh = self._fold(trial)
-                    new += fresh
-                    if fresh:
+                    if self._fold(trial):
+                        new += 1
                         bar.advance(trial)
-                    if new >= want:
-                        return done
-        if done < len(order):
+                if new >= want and not stop.count:
+                    stop.ask()  # those at work finish what they are at, and it counts for nothing
+        if stop.signum is not None or (new < want and done < len(order)):
             raise _Stopped(stop.signum)
         return done
 
