@@ -25,7 +25,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from tiltyard.environments.building import home
 from tiltyard.environments.declared import Declared, read_declared, requirement
 from tiltyard.environments.imports import read_imports
-from tiltyard.environments.interpreters import OLDEST, pythons
+from tiltyard.environments.interpreters import OLDEST, python_for, pythons
 from tiltyard.environments.model import RUNNING, BuildError, Environment, Found, normal
 from tiltyard.environments.names import NOT_FOR_TESTS
 from tiltyard.environments.uv import run_uv
@@ -43,8 +43,8 @@ _READY = {
     "3.14": "2026-04-01",
 }
 """From when on most packages had a release that works on a version of Python: half a year after it was out."""
-OLDEST_PYTEST = "pytest>=7.0"
-"""What the sessions in cells need."""
+_OLDEST_PYTEST = {"3.9": "pytest>=4.6", "3.10": "pytest>=6.2.5"}
+"""What works on a version of Python, by the sessions in cells; from 3.11 on it is 7.0."""
 _TRIES = 8
 _RUNNING_FULL = ".".join(str(part) for part in sys.version_info[:3])
 
@@ -153,13 +153,19 @@ def _requirements(
     own = {normal(said.name)} if said.name else set()
     guessed = {normal(name): name for name in sorted(found.package | found.tests)}
     more = [name for key, name in guessed.items() if key not in names | own | {"pytest"}]
-    return (*out, OLDEST_PYTEST), tuple(more)
+    return (*out, _oldest_pytest(version)), tuple(more)
+
+
+def _oldest_pytest(version: str) -> str:
+    return _OLDEST_PYTEST.get(version, "pytest>=7.0")
 
 
 def _python(said: Declared, python: str) -> str:
     """The version to use: what was asked for, or one of this machine that the repository allows."""
     if python:
-        return Environment(python).version
+        version = Environment(python).version
+        python_for(version)
+        return version
     try:
         allowed = SpecifierSet(said.requires_python)
     except InvalidSpecifier:
@@ -218,11 +224,12 @@ def _attempts(wanted: Wanted, extra: tuple[str, ...], checked: bool) -> Iterator
         yield replace(
             wanted, requirements=(*wanted.requirements, "pytest<8"), notes=(*wanted.notes, "with pytest<8")
         )
+    oldest = _oldest_pytest(wanted.python)
     loose = (
         *dict.fromkeys(
-            _name_of(text) for text in wanted.requirements if text not in extra and text != OLDEST_PYTEST
+            _name_of(text) for text in wanted.requirements if text not in extra and text != oldest
         ),
-        OLDEST_PYTEST,
+        oldest,
         *extra,
     )
     note = "without the bounds on versions that the repository declares"
