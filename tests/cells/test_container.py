@@ -27,7 +27,9 @@ from tiltyard.cells.container_modes import HeldCell
 from tiltyard.cells.owner import LABEL, owner_id
 from tiltyard.cells.reach import PREFIX
 from tiltyard.cells.rootfs import there
+from tiltyard.cells.start_git import missing
 from tiltyard.errors import ArenaError, UsageError
+from tiltyard.images import Images
 from tiltyard.referee import Referee
 from tiltyard.task import Files, SuiteWay, Task
 
@@ -100,14 +102,28 @@ def test_the_referee_on_other_modes(other: ContainerWall, name: str) -> None:
     assert bad.void is None and bad.reward is not None and bad.reward < 1.0
 
 
+def test_a_repository_is_copied_with_its_git(
+    wall: ContainerWall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILTYARD_CACHE", str(tmp_path))
+    start = {"README.md": b"hello\n", "pkg/core.py": b"x = 1\n", ".git/HEAD": b"another history\n"}
+    for cell in modes(wall, Images().add(start)):
+        cell.write("pkg/new.py", b"y = 2\n")
+        if missing() is None:
+            status = cell.run(Run(("git", "status", "--porcelain"), wall_s=LONG))
+            assert (status.rc, status.stdout) == (0, b"?? pkg/new.py\n"), status
+        files = cell.capture(max_file_bytes=999, max_bytes=9999, max_files=99, max_depth=9).files
+        assert set(files) == {"README.md", "pkg/core.py", "pkg/new.py"}
+
+
 # ------------------------------------------------------------------------------------------------- what locks it
 
 
-def modes(wall: ContainerWall) -> Iterator[Cell]:
+def modes(wall: ContainerWall, files: Files | None = None) -> Iterator[Cell]:
     """A cell of each mode on the same engine."""
     for mode in ("keeper", "exec", "run"):
         other = ContainerWall(mode=mode) if mode != "keeper" else wall
-        cell = other.open({}, CellLimits())
+        cell = other.open(files or {}, CellLimits())
         try:
             yield cell
         finally:
