@@ -205,11 +205,23 @@ def test_one_prediction_a_task() -> None:
         played("a", "later", attempt=1),
         played("c", "", reward=None, void="no cell"),
     ]
-    rows, left = prediction_rows(records)
+    rows, notes = prediction_rows(records)
     assert rows == [row("1", "a", "random"), row("2", "b", "m-1")]
-    assert left == {"another episode of a task that has one": 1, "not attempt 0": 1, "void": 1}
+    assert notes == {
+        "left out: another one of a task that has one": 1,
+        "left out: not attempt 0": 1,
+        "left out: void": 1,
+    }
     rows, _ = prediction_rows(records, "mine", attempt=1)
     assert rows == [row("later", "a", "mine")]
+
+
+def test_binary_files_are_no_part_of_a_prediction() -> None:
+    after = {**START, "sums/core.py": FIXED.encode(), "core": b"\0\1", "sums/old.py": b"\0"}
+    record = EpisodeRecord("a", "d", "p", 0, reward=1.0, patch=patches.diff(START, after))
+    [made], notes = prediction_rows([record])
+    assert dict(notes) == {"without their binary files, for a patch has text alone": 1}
+    assert patches.apply(made["model_patch"], START) == Files({**START, "sums/core.py": FIXED})
 
 
 def test_the_commands_from_run_to_report(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from tiltyard.cli import app
 from tiltyard.errors import TaskError
 from tiltyard.images import ImageFiles, Images
-from tiltyard.pool import Pool, load, load_lenient, to_dict, to_folder, to_jsonl
+from tiltyard.pool import Pool, describe, load, load_lenient, to_dict, to_folder, to_jsonl
 from tiltyard.task import Files, Metadata, Task, Test
 
 START = {
@@ -147,3 +149,14 @@ def test_the_order_of_both_lists_is_kept(tmp_path: Path) -> None:
     toml.write_text(toml.read_text().replace('"tests/test_core.py::test_a", "tests', '"tests', 1))
     with pytest.raises(TaskError, match="order"):
         load(tmp_path / "pool")
+
+
+def test_what_is_shown_of_an_image_is_its_list(tmp_path: Path) -> None:
+    one = task(Images())
+    facts = describe(one, hidden=True)
+    assert facts["image"] == one.start.image and facts["start"]["data.bin"] == {"bytes": 2}
+    assert facts["removed"] == ["pkg/old.py"] and "return 1" in facts["reference"]["pkg/core.py"]
+    to_jsonl([one], tmp_path / "p.jsonl")
+    done = CliRunner().invoke(app, ["show", str(tmp_path / "p.jsonl"), "r-1", "--hidden"])
+    assert done.exit_code == 0 and f"{len(one.start)} files" in done.stdout and "def one" in done.stdout
+    assert "kept in an image" not in done.stdout

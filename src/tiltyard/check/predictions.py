@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ MAX_REASON = 500
 MAX_LINES = 200_000
 MAX_FILES = 5_000
 """What takes seconds to apply and not hours, however it is made."""
+BINARY = "without their binary files, for a patch has text alone"
+_BINARY_LINE = re.compile(r"^Binary files .* differ$", re.MULTILINE)
 FUZZ = 2
 """Lines of a hunk's context that may differ, as SWE-bench's own ``patch --fuzz`` lets them."""
 
@@ -189,30 +192,40 @@ def _prediction(data: Mapping[str, Any], where: str) -> Prediction:
 def prediction_rows(
     records: Sequence[EpisodeRecord], name: str = "", attempt: int = 0
 ) -> tuple[list[dict[str, str]], dict[str, int]]:
-    """Predictions made of recorded episodes, one a task, in order of ids, and how many episodes were left out, by reason.
+    """Predictions made of recorded episodes, one a task, in order of ids, and of how many episodes something was left out,
+    by what.
 
     ``name`` stands in place of the player's own; ``attempt``: which of several at one task (0: the first)."""
     rows: dict[str, dict[str, str]] = {}
-    left: dict[str, int] = {}
+    notes: dict[str, int] = {}
 
-    def leave(why: str) -> None:
-        left[why] = left.get(why, 0) + 1
+    def leave(what: str) -> None:
+        notes[what] = notes.get(what, 0) + 1
 
     for record in records:
         if record.void is not None:
-            leave("void")
+            leave("left out: void")
         elif record.attempt != attempt:
-            leave(f"not attempt {attempt}")
+            leave(f"left out: not attempt {attempt}")
         elif record.task in rows:
-            leave("another episode of a task that has one")
+            leave("left out: another one of a task that has one")
         else:
             model = name or record.model or record.player
+            patch = _text_only(record.patch)
+            if patch != record.patch:
+                leave(BINARY)
             rows[record.task] = {
                 "instance_id": record.task,
                 "model_name_or_path": model,
-                "model_patch": record.patch,
+                "model_patch": patch,
             }
-    return [rows[id_] for id_ in sorted(rows)], left
+    return [rows[id_] for id_ in sorted(rows)], notes
+
+
+def _text_only(patch: str) -> str:
+    """The patch without files that are no text, which are only named in it: nobody could apply that."""
+    parts = re.split(r"^(?=diff --git )", patch, flags=re.MULTILINE)
+    return "".join(part for part in parts if not _BINARY_LINE.search(part))
 
 
 # -- grading -----------------------------------------------------------------------------------------------------

@@ -232,11 +232,16 @@ def _described(facts: dict[str, Any]) -> str:
     said = [f"{key}: {meta[key]}" for key in ("source", "created", "difficulty", "license") if meta[key]]
     head = [f"{facts['id']} ({facts['grading']}, reward {facts['reward']})", *said]
     parts = ["\n".join(head), facts["prompt"].strip("\n")]
-    for title in ("start", "reference"):
+    if image := facts.get("image"):
+        total = sum(file["bytes"] for file in facts["start"].values())
+        parts.append(f"--- start: {len(facts['start'])} files, {total} bytes, image {image}")
+    for title in ("reference",) if image else ("start", "reference"):
         for path, text in facts.get(title, {}).items():
             note = ", protected" if title == "start" and path in facts["protected"] else ""
             body = text if isinstance(text, str) else f"({text['bytes']} bytes)"
             parts.append(f"--- {title}: {path}{note}\n" + body.rstrip("\n"))
+    if facts.get("removed"):
+        parts.append("--- the reference removes " + ", ".join(facts["removed"]))
     for title in ("visible", "hidden"):
         tests = facts[title]
         if isinstance(tests, int):

@@ -52,10 +52,10 @@ def predictions(
                 some = ", ".join(one.id for one in runs[-4:])
                 raise UsageError(f"{store} has {len(runs)} runs; choose one with --run, such as {some}")
             id = runs[0].id if runs else None
-        rows, left = prediction_rows(list(opened.episodes(run=id)), name or "", attempt)
+        rows, notes = prediction_rows(list(opened.episodes(run=id)), name or "", attempt)
     write_text(out, "".join(json.dumps(row) + "\n" for row in rows))
     say(f"{len(rows)} predictions in {out}")
-    for why, count in left.items():
-        say(f"  {count} episodes left out: {why}")
+    for what, count in notes.items():
+        say(f"  {count} episodes {what}")
     if rows and not any(row["model_patch"] for row in rows):
         say("  every patch is empty: nothing was changed, or these are no repository tasks")

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from tiltyard.images import ImageFiles
 from tiltyard.task import Task, Test
 
 
 def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
     """Everything about a task. ``hidden``: with the hidden tests, the prelude and the reference.
 
-    Files are text, or ``{"bytes": n}`` where they are no UTF-8.
+    Files are text, or ``{"bytes": n}`` where they are no UTF-8, and all of those of an image.
     """
     out: dict[str, Any] = {
         "id": task.id,
@@ -26,6 +27,7 @@ def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
         "main": task.main,
         "entry": list(task.entry),
         "start": _files(task.start),
+        **({"image": task.start.image} if task.start.image else {}),
         "protected": sorted(task.protected),
         "visible": [_test(test, task.grading) for test in task.visible],
         "hidden": len(task.hidden),
@@ -45,6 +47,8 @@ def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
         out["hidden"] = [_test(test, task.grading) for test in task.hidden]
         out["prelude"] = task.prelude
         out["reference"] = _files(task.reference)
+        if task.reference.removed:
+            out["removed"] = sorted(task.reference.removed)
         if task.grading == "pytest":
             out |= {"suite": _files(task.suite), "pass_to_pass": list(task.pass_to_pass)}
     return out
@@ -86,6 +90,8 @@ def _test(test: Test, grading: str) -> dict[str, Any]:
 
 
 def _files(files: Mapping[str, bytes]) -> dict[str, Any]:
+    if isinstance(files, ImageFiles):  # a whole repository
+        return {path: {"bytes": size} for path, size in files.sizes.items()}
     out: dict[str, Any] = {}
     for path, data in files.items():
         try:
