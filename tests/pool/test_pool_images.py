@@ -153,7 +153,10 @@ def test_the_order_of_both_lists_is_kept(tmp_path: Path) -> None:
 
 def test_what_is_shown_of_an_image_is_its_list(tmp_path: Path) -> None:
     one = task(Images())
-    facts = describe(one, hidden=True)
+    assert (
+        describe(one)["start"]["pkg/core.py"] == "def one():\n    return 2\n"
+    )  # for graders that are programs
+    facts = describe(one, hidden=True, listed=True)
     assert facts["image"] == one.start.image and facts["start"]["data.bin"] == {"bytes": 2}
     assert facts["removed"] == ["pkg/old.py"] and "return 1" in facts["reference"]["pkg/core.py"]
     to_jsonl([one], tmp_path / "p.jsonl")

@@ -170,7 +170,7 @@ def show(
     """
     from tiltyard.pool import describe
 
-    facts = describe(chosen_pool(pool, None, None, None)[task], hidden=hidden)
+    facts = describe(chosen_pool(pool, None, None, None)[task], hidden=hidden, listed=True)
     if as_json:
         print_json(facts)
     else:

@@ -13,10 +13,11 @@ from tiltyard.images import ImageFiles
 from tiltyard.task import Task, Test
 
 
-def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
+def describe(task: Task, *, hidden: bool = False, listed: bool = False) -> dict[str, Any]:
     """Everything about a task. ``hidden``: with the hidden tests, the prelude and the reference.
 
-    Files are text, or ``{"bytes": n}`` where they are no UTF-8, and all of those of an image.
+    Files are text, or ``{"bytes": n}`` where they are no UTF-8. ``listed``: those of an image are only listed, as
+    ``{"bytes": n}`` all of them, for they are a whole repository.
     """
     out: dict[str, Any] = {
         "id": task.id,
@@ -26,7 +27,7 @@ def describe(task: Task, *, hidden: bool = False) -> dict[str, Any]:
         "reward": task.reward,
         "main": task.main,
         "entry": list(task.entry),
-        "start": _files(task.start),
+        "start": _sizes(task.start) if listed and isinstance(task.start, ImageFiles) else _files(task.start),
         **({"image": task.start.image} if task.start.image else {}),
         "protected": sorted(task.protected),
         "visible": [_test(test, task.grading) for test in task.visible],
@@ -89,9 +90,11 @@ def _test(test: Test, grading: str) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in out.items()}
 
 
+def _sizes(files: ImageFiles) -> dict[str, Any]:
+    return {path: {"bytes": size} for path, size in files.sizes.items()}
+
+
 def _files(files: Mapping[str, bytes]) -> dict[str, Any]:
-    if isinstance(files, ImageFiles):  # a whole repository
-        return {path: {"bytes": size} for path, size in files.sizes.items()}
     out: dict[str, Any] = {}
     for path, data in files.items():
         try:
