@@ -8,13 +8,15 @@ like any other. A ``.git`` among start files is never put into a workspace: a hi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tiltyard.cells.start_git import git_files, git_layer
-from tiltyard.images import ImageFiles
+from tiltyard.errors import ArenaError, UsageError
+from tiltyard.images import ImageFiles, Images
 from tiltyard.task import Files
 
 GIT = ".git"
@@ -39,7 +41,8 @@ class OnImage(Mapping[str, bytes]):
     @cached_property
     def changed(self) -> dict[str, bytes]:
         """What is not the same in the image."""
-        return {p: data for p, data in self._files.items() if p not in self.base or self.base[p] != data}
+        changed = {p: data for p, data in self._files.items() if p not in self.base or self.base[p] != data}
+        return {p: data for p, data in changed.items() if not is_git(p)}
 
     @cached_property
     def gone(self) -> tuple[str, ...]:
@@ -109,18 +112,36 @@ def is_git(path: str) -> bool:
 def below(files: Mapping[str, bytes]) -> Below | None:
     """The tree for these files, made if it is not there; None: they are not an image's, or it can't lie below a
     workspace. ArenaError: it can't be made."""
-    image = files.base if isinstance(files, OnImage) else files
-    if not isinstance(image, ImageFiles) or any(map(is_git, image)):
+    start = files.base if isinstance(files, OnImage) else files
+    if not isinstance(start, ImageFiles):
         return None
+    image = _clean(start)
     tree = image.tree()
-    with_git = image is files and git_layer(image) is not None
+    with_git = start is files and git_layer(image) is not None
     return Below(image, tree.parent.parent, tree.parent.name, ("git", "files") if with_git else ("files",))
 
 
 def contents(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """All that is to lie in the workspace, to be sent file by file."""
-    if any(map(is_git, files)):
-        files = {path: data for path, data in files.items() if not is_git(path)}
     if isinstance(files, ImageFiles):
-        return {**files, **git_files(files)}
+        image = _clean(files)
+        return {**image, **git_files(image)}
+    if any(map(is_git, files)):
+        return {path: data for path, data in files.items() if not is_git(path)}
     return files
+
+
+_cleaned: dict[str, str] = {}
+"""Digests of images with a ``.git``, with that of the same without it, in this machine's cache."""
+
+
+def _clean(image: ImageFiles) -> ImageFiles:
+    """The image without any ``.git``."""
+    if not any(map(is_git, image)):
+        return image
+    if image.image in _cleaned:
+        with contextlib.suppress(UsageError, ArenaError):  # the cache was emptied
+            return Images().get(_cleaned[image.image])
+    made = Images().add({path: data for path, data in image.items() if not is_git(path)})
+    _cleaned[image.image] = made.image
+    return made
