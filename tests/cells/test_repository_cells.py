@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 from conformance import CHECKS, LONG, Check, py, said
+from test_namespace import _readable_python
 
+import tiltyard
 from tiltyard.cells import Capture, Cell, CellLimits, ProcessWall, Run, RunResult, Wall
 from tiltyard.cells.namespace import NamespaceWall, probe
 from tiltyard.cells.start import OnImage
@@ -594,3 +596,71 @@ def test_a_tree_of_another_user_is_copied(tmp_path: Path, monkeypatch: pytest.Mo
         assert wall.no_overlay is not None and "belongs to" in wall.no_overlay
         out(cell, "echo x >> README.md")
         assert captured(cell).files["README.md"] == b"hello\nx\n"
+
+
+AS_USER = """
+import json, os
+from tiltyard.cells import CellLimits, Run
+from tiltyard.cells.namespace import NamespaceWall, probe
+from tiltyard.images import Images
+reason = probe()
+if reason is not None:
+    print(json.dumps({'skip': reason})); raise SystemExit
+image = Images().add({'README.md': b'hello\\n', 'pkg/core.py': b'x = 1\\n', 'pkg/old.py': b''})
+wall = NamespaceWall()
+cell = wall.open(image, CellLimits())
+if wall.no_overlay is not None:
+    print(json.dumps({'skip': wall.no_overlay})); raise SystemExit
+run = cell.run(Run(('sh', '-c', 'echo x >> README.md; chmod 600 pkg/core.py; rm pkg/old.py; git status --short; id -u'),
+                   wall_s=120))
+files = cell.capture(max_file_bytes=99, max_bytes=999, max_files=9, max_depth=9).files
+print(json.dumps({'out': run.stdout.decode(), 'files': {p: b.decode() for p, b in files.items()},
+                  'below': (image.tree() / 'README.md').read_text()}))
+wall.close()
+"""
+
+
+@needs_namespaces
+def test_an_ordinary_user_has_overlays_too(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("all of these tests run as an ordinary user already")
+    python = _readable_python()
+    if python is None:
+        pytest.skip("no Python 3.11 or newer that an ordinary user can read")
+    home, cache = tmp_path / "package", tmp_path / "cache"
+    shutil.copytree(
+        Path(tiltyard.__file__).parent,
+        home / "tiltyard",
+        ignore=shutil.ignore_patterns("__pycache__", "builtin"),
+    )
+    cache.mkdir()
+    os.chown(cache, 65534, 65534)
+    for folder in (home, *home.parents):
+        if folder.stat().st_uid == os.getuid() and str(folder).startswith("/tmp/"):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    done = subprocess.run(
+        [python, "-s", "-c", AS_USER],
+        env={
+            "PYTHONPATH": str(home),
+            "PATH": "/usr/bin:/bin",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TILTYARD_CACHE": str(cache),
+        },
+        cwd="/",
+        user=65534,
+        group=65534,
+        extra_groups=(),
+        capture_output=True,
+        timeout=600,
+        check=False,
+    )
+    if b"Permission denied" in done.stderr and b"tiltyard" in done.stderr:
+        pytest.skip("the temporary folder can't be read by an ordinary user")
+    assert done.returncode == 0, done.stderr.decode()
+    got = json.loads(done.stdout)
+    if "skip" in got:
+        pytest.skip(f"ordinary users have no overlays here: {got['skip']}")
+    assert got["files"] == {"README.md": "hello\nx\n", "pkg/core.py": "x = 1\n"} and got["below"] == "hello\n"
+    assert got["out"].endswith("1000\n")
+    if missing() is None:
+        assert got["out"].splitlines()[:2] == [" M README.md", " D pkg/old.py"]
