@@ -15,10 +15,12 @@ from tiltyard.cells.protocol import Wall
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """``packages``: pairs of a top-level name and the folder that it is in. ``preload``: modules to have loaded."""
+    """``packages``: pairs of a top-level name and the folder that it is in. ``preload``: modules to have loaded. ``alone``:
+    while they are loaded nothing else that is installed can be; it is not trusted as they are."""
 
     packages: tuple[tuple[str, str], ...] = ()
     preload: tuple[str, ...] = ()
+    alone: bool = False
 
 
 @runtime_checkable

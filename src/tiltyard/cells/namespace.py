@@ -245,7 +245,7 @@ class NamespaceWall:
 
         def make() -> NamespaceWall:
             key = self._key
-            made = NamespaceWall(hash_seed=key.hash_seed, python=python, preload=key.preload, clock=key.clock)
+            made = NamespaceWall(hash_seed=key.hash_seed, python=python, clock=key.clock)
             with contextlib.suppress(ArenaError):
                 made._key = replace(made._key, trees=_identified(cache_folder() / "trees"))
             return made
@@ -443,6 +443,7 @@ class _Server:
             "preload": [*PRELOAD, *key.preload, *key.kit.preload],
             "must": key.preload,
             "trees": key.trees[0] if key.trees else "",
+            "alone": key.kit.alone,
             "kit": {**dict(key.kit.packages), **(clock_packages() if key.clock else {})},
             "clock": key.clock,
             "packages": key.interpreter.site,

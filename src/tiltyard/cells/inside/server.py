@@ -61,7 +61,11 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     finder = kit.install(wish["kit"]) if wish["kit"] else None
+    path = list(sys.path)
+    if wish["alone"]:
+        sys.path[:] = [folder for folder in path if not folder.endswith("-packages")]
     _load(wish["folders"], wish["preload"], wish["must"])
+    sys.path[:] = path
     if wish["clock"]:
         clock.stand(wish["clock"])
     if finder is not None:

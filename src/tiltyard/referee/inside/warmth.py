@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -55,13 +56,19 @@ def spare_searches() -> None:
     """pytest looks through all names of its own modules for fixtures, each time; those never change."""
     from _pytest import fixtures
 
-    kind = fixtures.FixtureFunctionDefinition
+    kind = getattr(fixtures, "FixtureFunctionDefinition", None)  # up to 8.3 they are functions with a mark
     known = {
-        id(module): [n for n in dir(module) if isinstance(vars(module).get(n), kind)]
+        id(module): sorted(n for n, value in vars(module).items() if _is_fixture(value, kind))
         for name, module in list(sys.modules.items())
         if name.startswith("_pytest.")
     }
     fixtures.dir = lambda holder: known[id(holder)] if id(holder) in known else builtins.dir(holder)  # type: ignore[attr-defined]
+
+
+def _is_fixture(value: Any, kind: type | None) -> bool:
+    if kind is not None:
+        return isinstance(value, kind)
+    return isinstance(value, types.FunctionType) and hasattr(value, "_pytestfixturefunction")
 
 
 def rehearse(run: Callable[[list[str], Any], None]) -> None:
@@ -95,11 +102,15 @@ def rehearse(run: Callable[[list[str], Any], None]) -> None:
 
 
 def _quiet() -> Any:
-    import pytest
+    from _pytest.reports import TestReport
 
     class Quiet:
+        def pytest_configure(self, config: Any) -> None:
+            if not hasattr(config.option, "verbose"):  # as in ``suite``
+                config.option.verbose = 0
+
         def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
             outcome = "passed" if call.excinfo is None else "failed"
-            return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)  # type: ignore[arg-type]
+            return TestReport(item.nodeid, item.location, {}, outcome, None, call.when)  # type: ignore[arg-type]
 
     return Quiet()
