@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from tiltyard.check import settled, validate
 from tiltyard.cli import app
+from tiltyard.images import Images
 from tiltyard.pool import Pool, load, to_folder, to_jsonl
 from tiltyard.pool.repository import repository_task
 from tiltyard.task import Files, Metadata, Task
@@ -50,10 +51,12 @@ def sums(
     )
 
 
-def test_both_lists_are_looked_at() -> None:
+def test_both_lists_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILTYARD_CACHE", str(tmp_path / "cache"))
+    before = sums("passes-before", to_pass=("test_mean", "test_first"), kept=())
     pool = [
         sums("fit"),
-        sums("passes-before", to_pass=("test_mean", "test_first"), kept=()),
+        replace(before, start=Images().add(before.start)),
         sums("half-before", to_pass=("test_mean", "test_first"), kept=("test_second",), tests=TESTS + "\n\ndef test_second(): pass\n"),
         sums("fails-before", kept=("test_first", "test_mean"), to_pass=("test_new",), tests=TESTS + "\n\ndef test_new():\n    assert mean([1]) == 1\n"),
         sums("not-there", kept=("test_first", "test_gone")),

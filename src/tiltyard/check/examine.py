@@ -47,6 +47,7 @@ def validate(
     repos: str | os.PathLike[str] | None = None,
     state: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    reading: Progress | None = None,
 ) -> ValidationReport:
     """Look at every task of ``pool`` (a Pool, or whatever ``tiltyard.pool.load`` takes).
 
@@ -58,12 +59,13 @@ def validate(
     A repository task's start must fail each test of FAIL_TO_PASS and pass each of PASS_TO_PASS. Tests of its suite that
     need the suite's own order are named (``TaskReport.ordered``) and no fault of it: gradings run it in that order, and
     only a grading that is worth 0 already can come to another one. With ``drop_flaky`` these, and tests that end in
-    different ways, are left out, named, and the rest is judged without them. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
+    different ways, are left out, named, and the rest is judged without them. ``reading`` is told of each row of a
+    ``swebench:FILE``, ``progress`` of each task. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
     and :class:`Interrupted` with the report so far.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MAX_REPEATS:
         raise UsageError(f"repeats: found {repeats!r}; expected a whole number from 1 to {MAX_REPEATS}")
-    chosen, problems = load_lenient(pool, tasks=tasks, tags=tags, repos=repos)
+    chosen, problems = load_lenient(pool, tasks=tasks, tags=tags, repos=repos, progress=reading)
     malformed = [] if tasks or tags else _malformed(problems)
     malformed += [] if tags else [_unbuilt(problem) for problem in chosen.left_out]
     with_name = make_wall(wall)

@@ -109,8 +109,7 @@ def start_problem(verdict: Verdict) -> str | None:
 
 def is_repository(task: Task) -> bool:
     """Whether a task is judged as SWE-bench's are: some tests fail before the fix, all others pass before and after."""
-    of_one = bool(task.start.image or task.pass_to_pass or task.shell)
-    return task.grading == "pytest" and task.reward == "all" and of_one
+    return task.grading == "pytest" and task.reward == "all" and bool(task.start.image or task.pass_to_pass)
 
 
 def lists_problem(task: Task, verdict: Verdict) -> str | None:

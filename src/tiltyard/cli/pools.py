@@ -111,6 +111,7 @@ def validate(
             drop_flaky=drop_flaky,
             state=state,
             progress=Bar(f"validating {pool}"),
+            reading=Bar(f"reading {pool}"),
         )
     except Interrupted as interrupted:
         report, code = interrupted.partial, interrupted.exit_code
