@@ -60,8 +60,8 @@ def validate(
     need the suite's own order are named (``TaskReport.ordered``) and no fault of it: gradings run it in that order, and
     only a grading that is worth 0 already can come to another one. With ``drop_flaky`` these, and tests that end in
     different ways, are left out, named, and the rest is judged without them. ``reading`` is told of each row of a
-    ``swebench:FILE``, ``progress`` of each task. ``state`` names a file to go on from and to add to. Raises UsageError, ArenaError where no cell can be had,
-    and :class:`Interrupted` with the report so far.
+    ``swebench:FILE``, ``progress`` of each task. ``state`` names a file to go on from and to add to. Raises UsageError,
+    ArenaError where no cell can be had, and :class:`Interrupted` with the report so far.
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MAX_REPEATS:
         raise UsageError(f"repeats: found {repeats!r}; expected a whole number from 1 to {MAX_REPEATS}")
