@@ -393,12 +393,12 @@ def test_a_number_changes_in_prompt_reference_and_tests(cells: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"ref": "def price(n):\n    return n * 10 + n * 7\n"}, "no number"),
-        ({"ref": "def price(n):\n    return n * 17 if n != 17 else 289\n"}, "no number"),
-        ({"prompt": "Write `price(n)`: each costs 17 coins; 17 is also a prime. "}, "no number"),
-        ({"prompt": "Write `price(n)`: each costs seventeen coins, 17 in digits."}, "no number"),
-        ({"prompt": "Write `price(n)`: each costs 17 coins, but for 18 coins you get a bag."}, "no number"),
-        ({"prompt": "Write `hours(n)`: a day has 24 hours.", "ref": "def price(n):\n    return n * 24\n", "hidden": ["assert price(1) == 24"]}, "no number"),
+        ({"ref": "def price(n):\n    return n * 10 + n * 7\n"}, "no constant"),
+        ({"ref": "def price(n):\n    return n * 17 if n != 17 else 289\n"}, "no constant"),
+        ({"prompt": "Write `price(n)`: each costs 17 coins; 17 is also a prime. "}, "no constant"),
+        ({"prompt": "Write `price(n)`: each costs seventeen coins, 17 in digits."}, "no constant"),
+        ({"prompt": "Write `price(n)`: each costs 17 coins, but for 18 coins you get a bag."}, "no constant"),
+        ({"prompt": "Write `hours(n)`: a day has 24 hours.", "ref": "def price(n):\n    return n * 24\n", "hidden": ["assert price(1) == 24"]}, "no constant"),
         ({"prompt": "Write `price(n)`: each costs 17 coins. Compare price(2) with 34!"}, "no longer be right"),
         ({"hidden": ["for n in range(3):\n    assert price(n) == n * 17 - 0 and price(n) in (0, 17, 34)"]}, "can't be computed anew"),
         ({"hidden": ["for n in range(3):\n    assert price(1) + n == 17"]}, "several values"),

@@ -10,6 +10,7 @@ from tiltyard.check.rename import libcst
 from tiltyard.sources.perturb.prose import Renames, changed
 
 _LISTS = frozenset({"__all__", "__slots__", "__match_args__"})
+_LISTED = re.compile(r"(?m)(?<=[ \t*])(?<!\w[ \t])[^\W\d]\w*(?=[ \t]*(?:\([^()\n]*\))?[ \t]*:(?:[ \t]|$))")
 _TEXT = re.compile(r"(?P<head>[rRuU]?)(?P<quote>'''|\"\"\"|'|\")(?P<body>.*)(?P=quote)", re.DOTALL)
 
 
@@ -117,6 +118,11 @@ def _renamer(cst: Any, new: Renames, docstrings: bool) -> Any:
             return updated_node.with_changes(value=changed(original_node.value, new))
 
     return Renamer()
+
+
+def _arguments(text: str, new: Renames) -> str:
+    """A docstring with the names of arguments where they are listed, each on a line of its own: ``x (int): how many``."""
+    return _LISTED.sub(lambda found: new.names.get(found[0], found[0]), text)
 
 
 def _forward(text: str, new: Renames) -> str:

@@ -177,3 +177,22 @@ def _styled(snake: str, style: str, initials: Collection[str]) -> str:
 
 def _capital(part: str, initials: Collection[str]) -> str:
     return part.upper() if part in initials else part[:1].upper() + part[1:]
+
+
+_TOLD = {
+    "yes": ("agreed", "granted"), "no": ("refused", "denied"), "true": ("so",), "deposit": ("credit",), "withdraw": ("debit",),
+    "commit": ("confirm",), "rollback": ("undo",), "null": ("nothing",), "none": ("nothing",), "ok": ("fine",), "bad": ("wrong",),
+    "way": ("route",), "raw": ("plain",), "std": ("ord",), "db": ("bin",), "transaction": ("exchange",), "rms": ("spread",),
+}  # fmt: skip
+"""Words that programs say or are told."""
+
+
+def another_word(old: str, rng: random.Random) -> str:
+    """A text of one or a few words in other ones, in the same style; "" where no near word is known."""
+    made = []
+    for part in old.split(" "):
+        near = _TOLD.get(part.lower()) or tuple(w for w in _NEAR.get(part.lower(), ()) if "_" not in w)
+        word = rng.choice(near) if near else part.lower()
+        made.append(word.upper() if part.isupper() else word.capitalize() if part[:1].isupper() else word)
+    text = " ".join(made)
+    return "" if text.lower() == old.lower() else text

@@ -13,18 +13,10 @@ from tiltyard.sources.perturb import prose
 from tiltyard.sources.perturb.apply import renamed
 from tiltyard.sources.perturb.fresh import Namer
 from tiltyard.sources.perturb.model import CantError, Change
-from tiltyard.sources.perturb.names import (
-    ATTRIBUTE,
-    CLASS,
-    FUNCTION,
-    METHOD,
-    MODULE,
-    Names,
-    changeable,
-    survey,
-)
+from tiltyard.sources.perturb.names import changeable, survey
 from tiltyard.sources.perturb.parts import Key, Parts, put_together, split_call, taken_apart, words
 from tiltyard.sources.perturb.prose import Renames
+from tiltyard.sources.perturb.walk import ATTRIBUTE, CLASS, FUNCTION, METHOD, MODULE, Names
 from tiltyard.task import Task
 
 MANY_FILES = 40

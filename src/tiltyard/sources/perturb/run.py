@@ -24,9 +24,9 @@ from tiltyard.referee import Referee
 from tiltyard.sources.lineage import HOW, OF, OF_DIGEST, lineage
 from tiltyard.sources.perturb.constants import other_constants
 from tiltyard.sources.perturb.model import KINDS, CantError, Change, Made, PerturbReport
-from tiltyard.sources.perturb.names import CLASS, FUNCTION, METHOD, PARAM
 from tiltyard.sources.perturb.rename import rename
 from tiltyard.sources.perturb.reorder import reorder
+from tiltyard.sources.perturb.walk import CLASS, FUNCTION, METHOD, PARAM
 from tiltyard.sources.perturb.wording import reword
 from tiltyard.task import Task
 from tiltyard.verdict import Verdict
