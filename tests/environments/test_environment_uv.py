@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tiltyard.environments.building import without_wheel
+from tiltyard.environments.installing import without_wheel
 from tiltyard.environments.uv import kind_of, pip_settings, settings, shorten
 
 

@@ -17,6 +17,7 @@ from tiltyard.cells.siblings import Siblings
 from tiltyard.environments import BuildError, Environment, environment_wall, pytest_kit_of, pythons, wall_of
 from tiltyard.errors import ArenaError
 from tiltyard.referee import Referee
+from tiltyard.referee.pytest_kit import with_pytest
 from tiltyard.task import Files, Metadata, Task, Test
 
 Make = Callable[..., Path]
@@ -119,11 +120,52 @@ def test_a_pytest_of_its_own_comes_before_the_arenas(make_wheel: Make) -> None:
     )
     wall = ProcessWall()
     kit = pytest_kit_of(wall_of(wall, Environment("", ("pytest==7.0",))))
-    assert kit is not None and kit.packages == ()
+    assert kit is not None and kit.alone and [name for name, _ in kit.packages] == ["_pytest", "pytest"]
     assert {"pytest", "_pytest", "_pytest.config"} <= {*kit.preload}
     make_wheel("demo", "1.0", {"demo.py": ""})
     assert pytest_kit_of(wall_of(wall, Environment("", ("demo==1.0",)))) is None
     assert pytest_kit_of(wall) is None
+
+
+def test_a_fork_server_loads_nothing_but_pytest(make_wheel: Make, tmp_path: Path) -> None:
+    try:
+        wall = make_wall("namespace")
+    except ArenaError as error:
+        pytest.skip(f"there is no fork server here: {error}")
+    trace = tmp_path / "trace"
+    evil = f"open({str(trace)!r}, 'w').write('ran')\n"
+    try_it = "try:\n    import evil\nexcept ImportError:\n    evil = None\n"
+    make_wheel(
+        "pytest",
+        "7.0",
+        {"pytest.py": f"{try_it}import _pytest\nloaded = evil is not None\n", "_pytest/__init__.py": ""},
+    )
+    make_wheel(
+        "evil",
+        "1.0",
+        {"evil.py": evil, "decimal.py": evil, "pytest_evil.py": evil},
+        points="[pytest11]\nevil = pytest_evil\n",
+    )
+    own = with_pytest(wall_of(wall, Environment("", ("pytest==7.0", "evil==1.0"))))
+    with own.open({}, CellLimits()) as cell:
+        result = cell.run(Run(("python", "-c", "import pytest; print(pytest.loaded)"), wall_s=60.0))
+        assert (result.stdout, result.rc) == (b"False\n", 0), (
+            "loaded in the server, where there was nothing but pytest"
+        )
+        result = cell.run(Run(("python", "-c", "import evil"), wall_s=60.0))
+        assert (result.rc == 1 and b"FileNotFoundError" in result.stderr) or b"Permission" in result.stderr, (
+            "only here it runs"
+        )
+    wall.close()
+    assert not trace.exists()
+
+
+def test_files_put_among_those_of_pytest_are_noticed(make_wheel: Make, tmp_path: Path) -> None:
+    make_wheel("pytest", "7.0", {"pytest.py": "", "_pytest/__init__.py": ""})
+    for version, path in (("1.0", "_pytest/more.py"), ("2.0", "pytest.py"), ("3.0", "pytest/__init__.py")):
+        make_wheel("evil", version, {path: "raise SystemExit('evil')\n"})
+        kit = pytest_kit_of(wall_of(ProcessWall(), Environment("", ("pytest==7.0", f"evil=={version}"))))
+        assert kit is not None and not kit.packages and "pytest" not in kit.preload, path
 
 
 def test_few_walls_are_kept_and_all_are_closed() -> None:

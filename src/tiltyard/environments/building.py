@@ -13,34 +13,30 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiltyard.environments.installing import BUILD_S, Installed, Progress, install
 from tiltyard.environments.interpreters import Python, python_for
-from tiltyard.environments.model import BuildError, Environment, normal
+from tiltyard.environments.model import BuildError, Environment
 from tiltyard.environments.uv import run_uv
 from tiltyard.errors import ArenaError
 from tiltyard.images import cache_folder
 
-BUILD_S = 1800.0
 FAILED_S = 60.0
 """How long a failure that may pass by itself (the network) is remembered in a process; others as long as it lives."""
 _ABOUT = "about.json"
-_STARTED_BY_ITSELF = ("sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize")
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An environment in the cache. ``notes``: what was noticed when it was built; ``used``: seconds since the epoch."""
+    """An environment in the cache. ``notes``: what was noticed when it was built; ``used``: seconds since the epoch;
+    ``trusted``: top-level modules that fork servers may load (pytest, and what it needs)."""
 
     digest: str
     environment: Environment
@@ -50,6 +46,7 @@ class Built:
     bytes: int
     notes: tuple[str, ...]
     used: float
+    trusted: tuple[str, ...] = ()
 
 
 _held: dict[Path, int] = {}
@@ -173,10 +170,8 @@ def _build(folder: Path, environment: Environment, progress: Progress, builds: b
             python.path,
         ]
         run_uv([*venv, str(partial)], timeout_s=BUILD_S, keep=[lock])
-        notes = _install(partial, environment, progress, builds, lock) if environment.packages else []
-        notes += _quieten(partial)
-        _compile(partial, python, lock)
-        _write_about(partial, environment, python, notes)
+        installed = install(partial, environment, python, progress, builds, lock)
+        _write_about(partial, environment, python, installed)
         partial.rename(folder)
     except OSError as error:
         raise ArenaError(f"can't build an environment in {folder.parent}: {error.strerror}") from None
@@ -185,93 +180,13 @@ def _build(folder: Path, environment: Environment, progress: Progress, builds: b
     progress(f"built an environment in {time.monotonic() - started:.1f} s: {environment}")
 
 
-def _install(venv: Path, environment: Environment, progress: Progress, builds: bool, lock: int) -> list[str]:
-    """Install the pins and nothing else; what has no wheel, from source. Returns what is worth noting."""
-    pins = environment.pins
-    wanted = venv / "requirements.txt"
-    wanted.write_text("".join(f"{text}\n" for text in environment.packages), encoding="utf-8")
-    args = [
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--python",
-        str(venv / "bin" / "python"),
-    ]
-    args += ["--require-hashes"] if environment.locked else []
-    from_source: list[str] = []
-    while True:
-        only = ["--only-binary", ":all:", *(word for name in from_source for word in ("--no-binary", name))]
-        try:
-            run_uv([*args, *only, "-r", str(wanted)], timeout_s=BUILD_S, keep=[lock])
-            break
-        except BuildError as error:
-            more = [name for name in without_wheel(str(error), pins) if name not in from_source]
-            if not more or not builds:
-                raise BuildError(error.kind, f"{environment} can't be installed: {error}") from None
-            progress(
-                f"no wheel of {', '.join(pins[name] for name in more)}: building from source, with your rights"
-            )
-            from_source += more
-    wanted.unlink()
-    return [f"built from source: {pins[name]}" for name in from_source]
-
-
-def without_wheel(said: str, pins: dict[str, str]) -> list[str]:
-    """Of these pins, those that uv finds no wheel of, by its words."""
-    named = re.findall(
-        r"(?:because |and |that |, )?`?([A-Za-z0-9][A-Za-z0-9._-]*)(?:==[^\s`,]+)?`? has no (?:usable )?(?:wheels|binary distribution)|"
-        r"no (?:usable )?(?:wheels|binary distribution)\S* (?:for|of) `?([A-Za-z0-9][A-Za-z0-9._-]*)|"
-        r"[Bb]uilding source distributions for `?([A-Za-z0-9][A-Za-z0-9._-]*)`? is disabled",
-        said,
-    )
-    names = [normal(next(part for part in parts if part)) for parts in named]
-    return [name for name in dict.fromkeys(names) if name in pins]
-
-
-def _quieten(venv: Path) -> list[str]:
-    """Take out what runs by itself when an interpreter starts: that would be outside every cell, in the fork server."""
-    notes: list[str] = []
-    for folder in venv.glob("lib/python3*/site-packages"):
-        for path in sorted(folder.glob("*.pth")):
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            kept = [line for line in lines if not line.startswith(("import ", "import\t"))]
-            if kept == lines:
-                continue
-            if path.name != "_virtualenv.pth":  # uv's own
-                notes.append(f"does not run when the interpreter starts: {path.name}")
-            path.unlink()
-            if kept:
-                path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        for name in _STARTED_BY_ITSELF:
-            found = folder / name
-            if found.exists():
-                notes.append(f"was left out, for it runs when an interpreter starts: {name}")
-                shutil.rmtree(found) if found.is_dir() else found.unlink()
-        for compiled in folder.glob("__pycache__/*customize.*.pyc"):
-            compiled.unlink()
-    return notes
-
-
-def _compile(venv: Path, python: Python, lock: int) -> None:
-    """Bytecode, made once and not in each cell. By the base interpreter, which starts nothing of the packages; what does
-    not compile (templates, Python 2) is left as it is."""
-    for folder in venv.glob("lib/python3*/site-packages"):
-        command = [python.path, "-I", "-S", "-m", "compileall", "-q", "-q", str(folder)]
-        try:
-            subprocess.run(
-                command, capture_output=True, timeout=BUILD_S, check=False, cwd="/", env={}, pass_fds=[lock]
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise BuildError("other", f"{python.path} can't compile an environment: {error}") from None
-
-
-def _write_about(venv: Path, environment: Environment, python: Python, notes: list[str]) -> None:
+def _write_about(venv: Path, environment: Environment, python: Python, installed: Installed) -> None:
     said = {
         "python": environment.python,
         "packages": list(environment.packages),
         "version": ".".join(map(str, python.version)),
-        "notes": notes,
+        "notes": list(installed.notes),
+        "trusted": list(installed.trusted),
         "bytes": sum(path.lstat().st_size for path in venv.rglob("*")),
     }
     (venv / _ABOUT).write_text(json.dumps(said, indent=1), encoding="utf-8")
@@ -292,6 +207,7 @@ def read_about(folder: Path) -> Built | None:
             int(said["bytes"]),
             tuple(said["notes"]),
             file.stat().st_mtime,
+            tuple(map(str, said["trusted"])),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -16,7 +16,7 @@ from tiltyard.task import Metadata, Task
 Kind = Literal["uv", "python", "package", "compiler", "network", "hash", "conflict", "other"]
 RUNNING = f"{sys.version_info[0]}.{sys.version_info[1]}"
 """The version of the interpreter that runs Tiltyard, as tasks write it."""
-_VERSION = 1
+_VERSION = 2
 """Of how an environment is built: to be raised when the same pins give another one."""
 _HASH = re.compile(r"\s--hash=(sha(?:256|384|512):[0-9a-f]{64,128})(?=\s|$)")
 _PYTHON = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")

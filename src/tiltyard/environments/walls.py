@@ -13,6 +13,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -86,22 +87,30 @@ def wall_of(wall: Wall, environment: Environment, progress: Callable[[str], None
 
 
 def pytest_kit_of(wall: Wall) -> Kit | None:
-    """For a wall of an environment with a pytest of its own: what its fork server is to load, and no package beside what
-    is installed. None for other walls."""
+    """For a wall of an environment with a pytest of its own: what its fork server is to load, and nothing else that is
+    installed. None for other walls."""
     with _lock:
         _, python = _made.get(wall, ("", ""))
-    return _kit(python) if python else None
+    kit = _kit(python) if python else None
+    # a container has it in its image, and its keeper is locked in before it loads anything
+    return replace(kit, packages=()) if kit is not None and wall.name == "container" else kit
 
 
 @lru_cache(maxsize=64)
 def _kit(python: str) -> Kit | None:
+    from tiltyard.environments.building import read_about
+
+    found = read_about(Path(python).parent.parent)
     folder = next(Path(python).parent.parent.glob("lib/python3*/site-packages"), None)
-    if folder is None or not (folder / "_pytest").is_dir():
+    if found is None or folder is None or not (folder / "_pytest").is_dir():
         return None
+    if not found.trusted:
+        return Kit((), OFTEN_USED)  # the cell imports it by itself
     paths = sorted((folder / "_pytest").rglob("*.py"))
     names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in paths]
     modules = [name.removesuffix(".__init__") for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
-    return Kit((), (*OFTEN_USED, "pytest", *modules))
+    packages = tuple((name, str(folder)) for name in found.trusted)
+    return Kit(packages, (*OFTEN_USED, "pytest", *modules), alone=True)
 
 
 def _say(text: str) -> None:
