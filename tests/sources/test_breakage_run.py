@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,7 @@ def test_what_a_task_is_made_of(broken: BreakReport) -> None:
 
 def test_the_prompt_reports_and_names_neither_test_nor_place(broken: BreakReport) -> None:
     for task in broken.tasks:
-        assert re.search(r"```python\n.+\n```\n\nThis \w+ .+ It should ", task.prompt), task.prompt
+        assert re.search(r"(?s)```python\n.+\n```\n\nThis \w+ .+ It should ", task.prompt), task.prompt
         for test_id in task.fail_to_pass:
             assert test_id.split("[")[0].rpartition("::")[2] not in task.prompt
         assert ".py" not in task.prompt and "assert" not in task.prompt and "line" not in task.prompt
@@ -146,7 +148,7 @@ def test_a_folder_without_git_and_one_that_can_not_be_broken(tmp_path: Path) -> 
 
 
 def test_what_falls_out_and_why() -> None:
-    reference = "def first(xs):\n    if not xs:\n        return None\n    found = xs[0]\n    return found\n"
+    reference = "def first(xs):\n    if not xs:\n        return None\n    found = xs[0]\n    if found == 'zz':\n        return 'z'\n    return found\n"
     hidden = (
         Test("one", "assert first([4, 5]) == 4"),
         Test("two", "assert first('ab') == 'a'"),
@@ -162,23 +164,41 @@ def test_what_falls_out_and_why() -> None:
     assert len({*places}) == len(places)
 
 
-def test_what_wavers_is_left_out(tmp_path: Path) -> None:
-    """A fault that only shows under one hash seed makes no task; one that hangs neither."""
+def test_what_wavers_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that only shows under one hash seed makes no task; one that does not end neither."""
+    monkeypatch.setattr("tiltyard.sources.breakage.ready.LEAST_S", 0.5)
+    one, two = wavering()
     code = (
-        "def order(words):\n    return sorted({*words}, key=len)\n\n\n"
-        "def count(n):\n    while n > 0:\n        n -= 1\n    return n\n\n\ndef two():\n    return 2\n"
+        "import time\n\n\ndef order(words):\n    return sorted({*words})\n\n\n"
+        "def count(n):\n    seen = []\n    while n > 0:\n        time.sleep(0.001)\n        n -= 1\n    return n\n\n\n"
+        "def two():\n    return 2\n"
     )
     tests = (
-        "from m import count, order, two\n\n\ndef test_order():\n    assert order(['bb', 'a', 'ccc']) == ['a', 'bb', 'ccc']\n\n\n"
+        f"from m import count, order, two\n\n\ndef test_order():\n    assert order([{one!r}, {two!r}]) == [{one!r}, {two!r}]\n\n\n"
         "def test_count():\n    assert count(3) == 0\n\n\ndef test_two():\n    assert two() == 2\n"
     )
     repo = write(tmp_path / "w", {"m.py": code, "test_m.py": tests})
-    report = breakage(repo, count=50, kinds=["call", "statement"], wall=WALL, environment=False)
-    assert (
-        not report.tasks
-        and report.fates["hangs"] == 1
-        and report.fates["unstable"] + report.fates["not noticed"] >= 1
-    )
+    report = breakage(repo, count=9, kinds=["call", "statement"], wall=WALL, environment=False)
+    # ``sorted`` for ``list``, ``sleep`` gone, ``n -= 1`` gone
+    assert not report.tasks and dict(+report.fates) == {"unstable": 1, "not noticed": 1, "hangs": 1}
+
+
+def wavering() -> tuple[str, str]:
+    """Two words in their order, which a set of both has under the hash seed 1 and not under 0."""
+    code = "for n in range(99):\n    print([*{f'a{n}', f'b{n}'}][0])"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for seed in "01"
+    ]
+    first, second = (run.stdout.split() for run in said)
+    n = next(n for n in range(99) if first[n][0] == "b" and second[n][0] == "a")
+    return f"a{n}", f"b{n}"
 
 
 def test_what_tests_do_is_seen_in_a_cell() -> None:
@@ -208,7 +228,7 @@ def test_the_command_writes_a_pool_that_reads_back(tmp_path: Path) -> None:
     said = json.loads(result.stdout)
     pool = load(str(out))
     assert list(pool.ids) == said["tasks"] and len(pool) == 2
-    assert graded(pool[0] if isinstance(pool[0], Task) else pool.tasks[0]) == (0.0, 1.0)
+    assert graded(pool.tasks[0]) == (0.0, 1.0)
     again = CliRunner().invoke(app, asked)
     assert (
         again.exit_code == 1 and isinstance(again.exception, UsageError) and "exists" in str(again.exception)
@@ -287,10 +307,10 @@ def test_a_model_writes_the_bugs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ]
         result = CliRunner().invoke(app, [*asked, *model])
     assert result.exit_code == 1, result.output  # one bug is fewer than three
-    assert json.loads(result.stdout)["kinds"] == {"model": 1}
+    assert json.loads(result.stdout)["kinds"] == {"model": 1}, result.stdout
     assert "answers of the model are no changed function" in result.stderr
     [task] = load(str(out)).tasks
-    assert b"n <= more" in task.start["shop/money.py"] and "shares(11, 3)" in task.prompt
+    assert b"n <= more" in task.start["shop/money.py"] and "shares(" in task.prompt
     assert (
         "tools" not in server.requests[0].body
         and "subtle mistake" in server.requests[0].body["messages"][0]["content"]

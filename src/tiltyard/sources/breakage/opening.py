@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tiltyard.cells.protocol import Wall
+from tiltyard.environments import find, generated_files
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.git import Repository
 from tiltyard.pool import Pool, load
@@ -67,6 +68,7 @@ def open_repository(
         if rev != "HEAD":
             raise UsageError(f"--rev: found {rev!r}, but {root} is no git repository; expected none")
         files = dict(_files_of(root))
+    files |= generated_files(files)
     metadata = Metadata(source=name, created=created, license=_license(files))
     if environment:
         metadata = _with_environment(metadata, files, created, packages, python, root)
@@ -81,8 +83,6 @@ def open_repository(
 def _with_environment(
     metadata: Metadata, files: dict[str, bytes], date: str, packages: Sequence[str], python: str, root: Path
 ) -> Metadata:
-    from tiltyard.environments import find
-
     found = find(files, date=date, python=python, extra=tuple(packages))
     if found.environment is None:
         raise ArenaError(f"no environment for {root}: {found.reason}")
