@@ -21,7 +21,8 @@ TESTS = (
     "from sums import first, mean\n\n\ndef test_first():\n    assert first([3]) == 3\n\n\n"
     "def test_mean():\n    assert mean([1, 3]) == 2\n"
 )
-# one of 26 ways to fail, by chance: that five of them are the same is as likely as one in half a million
+# one of 26 ways to fail, by chance: that five of them are the same is as likely as one in half a million, and it has to
+# happen on the start and on the reference
 FLAKY = (
     "\n\ndef test_flaky():\n    import builtins, os\n    kinds = [e for e in vars(builtins).values() if isinstance(e, type)"
     " and issubclass(e, Exception) and not issubclass(e, (Warning, UnicodeError, OSError))][:26]\n"

@@ -128,7 +128,7 @@ class Bench:
             reference_problem(references[0]),
         ]
         # a task that is wrong at once is tried once more, to tell a wrong one from a wavering one
-        for _ in range(1 if any(wrong) else self.repeats - 1):
+        for _ in range(1 if any(wrong) and not self.drop_flaky else self.repeats - 1):
             starts.append(self._grade(task, start))
             references.append(self._grade(task, reference))
         for name, verdicts in (("start", starts), ("reference", references)):
