@@ -191,6 +191,8 @@ def test_what_cant_be_built_says_why_and_hides_nothing(
         "no-prompt": ({"problem_statement": " \n"}, "nothing"),
         "both": ({"patch": row["patch"] + row["test_patch"]}, "also a file of the suite"),
         "number": ({"patch": 7}, "patch"),
+        "python": ({"python": "3.4"}, "Python 3.4"),
+        "no-python": ({"python": "snake"}, "a version like 3.11"),
     }
     rows = [row | {"instance_id": name} | change for name, (change, _) in bad.items()]
     spec = write(tmp_path / "rows.jsonl", row, *rows, row)

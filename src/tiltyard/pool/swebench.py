@@ -16,6 +16,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ from tiltyard.pool.rows import Row
 from tiltyard.task import Files, Metadata, Task
 
 FORMAT = "tiltyard-swebench-2"
+_VERSION = re.compile(r"\d+(\.\d+)*")
 REPOS = "TILTYARD_REPOS"
 """The environment variable that names the folder of repositories where nothing else does."""
 THREADS = min(8, 2 * (os.cpu_count() or 1))
@@ -201,6 +203,9 @@ class _Reader:
             return RowEnd("left out", row.where, problem=Problem(where, first.field, found, first.expected))
         except (ArenaError, UsageError) as error:
             return RowEnd("left out", row.where, problem=Problem(where, "", str(error), EXPECTED))
+        except Exception as error:  # whatever a repository holds, it must not hide the other rows
+            found = f"{type(error).__name__}: {error}"
+            return RowEnd("left out", row.where, problem=Problem(where, "", found, EXPECTED))
         _remember(kept, task)
         return RowEnd("built", row.where, task)
 
@@ -313,6 +318,10 @@ def _environment(
     pins = sorted(
         {line.strip() for line in row.requirements.splitlines() if "==" in line and "@" not in line}
     )
+    if python and not _VERSION.fullmatch(python):
+        raise _Unbuildable("python", repr(python), "a version like 3.11")
+    if python:
+        room.python_for(python)  # raises where there is none, or one that is too old for cells
     if row.packages is not None or pins:  # what the set was run with, whole
         packages = tuple(sorted(row.packages) if row.packages is not None else pins)
         return python, packages, generated, ()
