@@ -115,8 +115,6 @@ def _candidates(path: str, pyenv: str, uv: str) -> Iterator[Path]:
 @cache
 def _ask(path: str) -> Python | None:
     """What is at this path, if it is a CPython that answers."""
-    if not os.access(path, os.X_OK):
-        return None
     try:
         done = subprocess.run(
             [path, "-I", "-S", "-c", _ASK],
