@@ -99,7 +99,7 @@ def _make(image: ImageFiles, folder: Path) -> None:
         _run(git, "fast-import", "--quiet", "--date-format=raw", data=b"".join(_stream(image)))
         _run(git, "read-tree", "refs/heads/main")
         for path in [partial, *partial.rglob("*")]:
-            path.chmod(0o777 if path.is_dir() else 0o666)  # as in trees: see ``tiltyard.images.tree``
+            path.chmod(0o755 if path.is_dir() else 0o644)
         partial.rename(folder)
     except OSError as error:
         raise ArenaError(f"can't make the .git of an image in {folder.parent}: {error.strerror}") from None

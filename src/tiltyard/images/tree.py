@@ -1,7 +1,7 @@
 """Images as folders, in the cache of this machine: made once, shared, and never changed by anyone.
 
-Modes say that everyone may write (0666, 0777): an overlay shows the modes of what lies below, and a player whose
-user owns none of it must be able to change its own copy. What protects the folder itself is that no cell can reach it.
+Files have the modes that they would have in any workspace (0644, 0755): cells in which a tree lies below the workspace
+see it as the player's own, and no cell can reach the folder itself.
 """
 
 from __future__ import annotations
@@ -92,16 +92,16 @@ def _make(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         root = partial / "files"
         root.mkdir()
-        root.chmod(0o777)
+        root.chmod(0o755)
         made = {root}
         for path, data in files.items():
             target = root / path
             for parent in reversed([p for p in target.parents if p not in made and root in p.parents]):
                 parent.mkdir()
-                parent.chmod(0o777)
+                parent.chmod(0o755)
                 made.add(parent)
             target.write_bytes(data)
-            target.chmod(0o666)
+            target.chmod(0o644)
         partial.chmod(0o755)
         partial.rename(folder)
     except OSError as error:
