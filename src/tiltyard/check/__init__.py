@@ -2,14 +2,8 @@
 others handed in (``check.predictions``)."""
 
 from tiltyard.check.examine import settled, validate
-from tiltyard.check.predictions import (
-    Graded,
-    GradeReport,
-    Prediction,
-    grade,
-    prediction_rows,
-    read_predictions,
-)
+from tiltyard.check.grading import Graded, GradeReport, grade
+from tiltyard.check.predictions import Prediction, prediction_rows, read_predictions
 from tiltyard.check.report import TaskReport, ValidationReport
 
 __all__ = [
