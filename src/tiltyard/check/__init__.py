@@ -1,5 +1,5 @@
 """Is a task fit to teach? See :func:`validate`, and :func:`settled` for what suites leave open; :func:`grade` for what
-others handed in (``check.predictions``)."""
+others handed in (``check.grading``)."""
 
 from tiltyard.check.examine import settled, validate
 from tiltyard.check.grading import Graded, GradeReport, grade
