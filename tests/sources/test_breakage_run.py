@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.players.model_server import Say, serving
+from tests.players.model_server import Fail, Say, serving
 from tests.sources.breakage_code import FILES, repository, write
 from typer.testing import CliRunner
 
@@ -315,3 +315,19 @@ def test_a_model_writes_the_bugs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "tools" not in server.requests[0].body
         and "subtle mistake" in server.requests[0].body["messages"][0]["content"]
     )
+
+
+def test_a_model_that_can_not_be_asked_at_all_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    repo, out = write(tmp_path / "shop"), tmp_path / "bugs.jsonl"
+    with serving(lambda asked: Fail(401)) as server:
+        model = ["--player", "openai:m-1", "--base-url", server.base("openai"), "--retries", "0"]
+        asked = ["break", str(repo), "--out", str(out), "-n", "1", "--no-environment", "--wall", WALL]
+        result = CliRunner().invoke(app, [*asked, *model])
+    assert isinstance(result.exception, ArenaError) and "can't be asked for bugs" in str(result.exception)
+    assert not out.exists()
+    wrong = CliRunner().invoke(app, [*asked, "--player", "noop"])
+    assert isinstance(wrong.exception, UsageError) and "anthropic:MODEL" in str(wrong.exception)

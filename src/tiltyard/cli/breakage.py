@@ -142,6 +142,7 @@ def _bugs(
     from dataclasses import replace
 
     from tiltyard.players.model import ModelPlayer
+    from tiltyard.rollout.bar import Bar
     from tiltyard.sources.breakage.bugs import SYSTEM, ModelBugs
 
     made = models.model_player(
@@ -151,7 +152,7 @@ def _bugs(
     )  # fmt: skip
     settings = replace(made.settings, system=SYSTEM)
     asker = ModelPlayer(settings, made.reach, price=made.price, budget_usd=budget)
-    return ModelBugs(asker, seed, concurrency, say)
+    return ModelBugs(asker, seed, concurrency, say, Bar(f"asking {player}"))
 
 
 def _write(report: BreakReport, out: Path) -> None:

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tiltyard.errors import ArenaError
 from tiltyard.mutate import Mutation, apply, program
 from tiltyard.parsing import parse_source
 from tiltyard.players.model import Hopeless, ModelFailed, ModelPlayer, OverBudget
@@ -20,6 +21,7 @@ from tiltyard.players.model.text_protocol import blocks
 from tiltyard.sources.breakage.draw import Change
 from tiltyard.sources.breakage.ready import Ready
 from tiltyard.sources.breakage.trial import MODEL
+from tiltyard.workers import Progress
 
 LINES = (4, 80)
 """Of a function that is asked about."""
@@ -97,9 +99,11 @@ class ModelBugs:
     seed: int = 0
     concurrency: int = 8
     say: Callable[[str], None] = lambda text: None
+    progress: Progress | None = None
 
     def __call__(self, ready: Sequence[Ready], most: int) -> list[tuple[int, Change]]:
-        """(number of the subject, change) for up to ``most`` functions, each asked about once."""
+        """(number of the subject, change) for up to ``most`` functions, each asked about once. ArenaError: the model can't be
+        asked at all (a wrong key, no such model)."""
         every = functions_of(ready)
         random.Random(f"{self.seed} bugs").shuffle(every)
         chosen = every[:most]
@@ -118,21 +122,46 @@ class ModelBugs:
 
     async def _ask(self, functions: Sequence[Function]) -> list[str]:
         gate = asyncio.Semaphore(self.concurrency)
+        if self.progress is not None:
+            self.progress.begin(len(functions))
+        spent = False
 
         async def one(function: Function) -> str:
+            nonlocal spent
             async with gate:
-                try:
-                    text = f"{function.path}\n\n```python\n{textwrap.dedent(function.text)}```"
-                    answer = await self.player.ask([{"role": "user", "content": text}])
-                except (ModelFailed, OverBudget) as error:
-                    self.say(f"{function.scope}: {error}")
-                    return ""
-                return answer.reply.text if answer.reply is not None else ""
+                text = "" if spent else await self._answer(function)
+                if text is None:
+                    spent, text = True, ""
+                if self.progress is not None:
+                    self.progress.advance(_Asked("answered" if text else "not answered"))
+                return text
 
         try:
             return list(await asyncio.gather(*(one(f) for f in functions)))
         finally:
             await self.player.close()
+            if self.progress is not None:
+                self.progress.end()
+
+    async def _answer(self, function: Function) -> str | None:
+        """What the model says, "" if it could not be asked, None if the budget is spent."""
+        text = f"{function.path}\n\n```python\n{textwrap.dedent(function.text)}```"
+        try:
+            answer = await self.player.ask([{"role": "user", "content": text}])
+        except Hopeless as error:
+            raise ArenaError(f"{self.player.name} can't be asked for bugs: {error}") from None
+        except OverBudget as error:
+            self.say(str(error))
+            return None
+        except ModelFailed as error:
+            self.say(f"{function.scope}: {error}")
+            return ""
+        return answer.reply.text if answer.reply is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    outcome: str
 
 
 def change_of(function: Function, answer: str, source: str) -> Change | None:
@@ -162,6 +191,3 @@ def change_of(function: Function, answer: str, source: str) -> Change | None:
     if made is None or made == program(source):
         return None
     return Change(function.path, mutation, function.tests)
-
-
-__all__ = ["Hopeless", "ModelBugs", "change_of", "functions_of"]

@@ -6,6 +6,7 @@ Promises: the same seed gives the same tasks, byte for byte, however many worker
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,18 +15,16 @@ from functools import partial
 from typing import Any
 
 from tiltyard.cells import make_wall
-from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.mutate import OPERATORS
 from tiltyard.mutate import mutations as _needs_libcst
-from tiltyard.referee import Referee
-from tiltyard.sources.breakage.draw import Break, Change, changes_of, drawn
-from tiltyard.sources.breakage.making import task_of, with_image
+from tiltyard.sources.breakage.crew import Finder, Preparer, Trier, Validator
+from tiltyard.sources.breakage.draw import Break, Change, drawn
+from tiltyard.sources.breakage.making import with_image
 from tiltyard.sources.breakage.opening import is_repository, open_pool, open_repository
-from tiltyard.sources.breakage.ready import Ready, make_ready
+from tiltyard.sources.breakage.ready import Ready
 from tiltyard.sources.breakage.report import BreakReport, Broken, Source, Trial
 from tiltyard.sources.breakage.subject import Subject
-from tiltyard.sources.breakage.trial import Bench
 from tiltyard.task import Task
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
@@ -136,10 +135,12 @@ class _Work:
             self._break(self._order())
         except _Stopped as stopped:
             raise Interrupted(self._report(interrupted=True), stopped.signum) from None
+        except KeyboardInterrupt:  # while a model was asked
+            raise Interrupted(self._report(interrupted=True), signal.SIGINT) from None
         return self._report()
 
     def _make_ready(self, subjects: Sequence[Subject]) -> None:
-        for n, found in self._all(list(subjects), _Preparer, READY_S, "looking at the tests"):
+        for n, found in self._all(list(subjects), Preparer, READY_S, "looking at the tests"):
             ready, source = (
                 found if not isinstance(found, str) else (None, Source(subjects[n].name, problem=found))
             )
@@ -156,7 +157,7 @@ class _Work:
             written = self.bugs(self.ready, 2 * self.count)
             return [(number, Break((change,))) for number, change in written]
         jobs = [(n, path) for n, ready in enumerate(self.ready) for path in sorted(ready.reach)]
-        make = partial(_Finder, self.ready, self.kinds)
+        make = partial(Finder, self.ready, self.kinds)
         changes: dict[int, list[Change]] = {}
         for n, found in self._all(jobs, lambda wall: make(), FIND_S, "finding what can be changed"):
             if not isinstance(found, str):
@@ -197,7 +198,7 @@ class _Work:
         """Try until enough work; returns how many were tried. What counts is the order, not who is done first."""
         want, new, done = self._missing(), 0, 0
         waiting: dict[int, Trial] = {}
-        make = partial(_Trier, self.wall, self.ready, self.seed)
+        make = partial(Trier, self.wall, self.ready, self.seed)
         with Stop() as stop:
             for result in work(order, make, workers=self.workers, stop=stop, deadline_s=lambda job: TRIAL_S):
                 void = Trial("", "void", "", reason=getattr(result, "reason", ""))
@@ -238,7 +239,7 @@ class _Work:
         todo = [b for b in self.best.values() if b.mark not in self.valid]
         todo.sort(key=lambda b: (-b.hiddenness, b.mark))
         jobs = [(known[broken.subject], broken) for broken in todo]
-        for n, found in self._all(jobs, partial(_Validator, ready=self.ready), TRIAL_S, "validating"):
+        for n, found in self._all(jobs, partial(Validator, ready=self.ready), TRIAL_S, "validating"):
             if isinstance(found, str) or found is None:
                 self.fates["void" if isinstance(found, str) else "not validated"] += 1
                 del self.best[todo[n].likeness]
@@ -283,115 +284,14 @@ class _Work:
         made = sorted(self.valid.values(), key=lambda pair: (-pair[0].hiddenness, pair[0].mark))[: self.count]
         kinds = Counter(self.kinds_of[broken.mark] for broken, _ in made)
         self.fates |= {"kept": len(made), "not needed": len(self.valid) - len(made)}
-        tasks = tuple(with_image(task) if _own(self.ready, broken) else task for broken, task in made)
+        images = {ready.subject.name for ready in self.ready if ready.subject.as_image}
+        tasks = tuple(with_image(task) if broken.subject in images else task for broken, task in made)
         spent = time.monotonic() - self.begun
         return BreakReport(
             tasks, self.count, tuple(self.sources), self.fates, kinds, self.seed, spent, interrupted
         )
 
 
-def _own(ready: Sequence[Ready], broken: Broken) -> bool:
-    return any(r.subject.own_suite for r in ready if r.subject.name == broken.subject)
-
-
 @dataclass(frozen=True, slots=True)
 class _Step:
     outcome: str
-
-
-class _Walls:
-    """The walls of a worker, one for each hash seed, opened when first needed."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.made: dict[int, Wall] = {}
-
-    def __call__(self, hash_seed: int) -> Wall:
-        if hash_seed not in self.made:
-            self.made[hash_seed] = make_wall(self.name, hash_seed=hash_seed)
-        return self.made[hash_seed]
-
-    def close(self) -> None:
-        for wall in self.made.values():
-            wall.close()
-
-
-class _Preparer:
-    """Makes subjects ready."""
-
-    def __init__(self, wall: str) -> None:
-        self.walls = _Walls(wall)
-
-    def close(self) -> None:
-        self.walls.close()
-
-    def __call__(self, subject: Subject) -> tuple[Ready, Source]:
-        begun = time.monotonic()
-        try:
-            ready = make_ready(self.walls, subject)
-        except ArenaError as error:
-            ready = Ready(subject, subject.task, problem=str(error))
-        tests = len(ready.task.hidden) if not ready.problem else 0
-        spent = time.monotonic() - begun
-        return ready, Source(subject.name, tests, ready.left_out, problem=ready.problem, seconds=spent)
-
-
-class _Finder:
-    """Finds the changes of files."""
-
-    def __init__(self, ready: Sequence[Ready], kinds: Sequence[str]) -> None:
-        self.ready, self.kinds = ready, kinds
-
-    def close(self) -> None:
-        pass
-
-    def __call__(self, job: tuple[int, str]) -> list[Change]:
-        number, path = job
-        ready = self.ready[number]
-        return changes_of(path, ready.task.start[path], self.kinds, ready.reach[path])
-
-
-class _Trier:
-    """Tries breaks."""
-
-    def __init__(self, wall: str, ready: Sequence[Ready], seed: int) -> None:
-        self.walls = _Walls(wall)
-        self.bench = Bench(self.walls, ready, seed)
-
-    def close(self) -> None:
-        self.walls.close()
-
-    def __call__(self, job: tuple[int, Break]) -> Trial:
-        return self.bench.try_break(*job)
-
-
-class _Validator:
-    """Grades what was made: the original code is worth 1, the broken code 0."""
-
-    def __init__(self, wall: str, ready: Sequence[Ready]) -> None:
-        self.ready = ready
-        self.walls = _Walls(wall)
-
-    def close(self) -> None:
-        self.walls.close()
-
-    def __call__(self, job: tuple[int, Broken]) -> tuple[Broken, Task] | None:
-        number, broken = job
-        referee = Referee(self.walls(0))
-        for _ in range(2):
-            task = task_of(self.ready[number], broken)
-            start = referee.grade(task, task.start)
-            failed = tuple(o.id for o in start.outcomes if not o.passed)
-            if start.void is not None or start.reward != 0.0:
-                return None
-            if task.grading == "pytest" and {*failed} != {*task.fail_to_pass}:
-                # a test that no line led to: it fails too, or does not when the others run beside it
-                kept = tuple(i for i in broken.passing if i not in failed)
-                broken = replace(broken, failing=failed, passing=kept)
-                continue
-            reference = referee.grade(task, task.reference.over(task.start))
-            return (broken, task) if reference.reward == 1.0 else None
-        return None
-
-
-__all__ = ["Bugs", "breakage"]

@@ -32,6 +32,8 @@ class Subject:
     extra: tuple[tuple[str, str], ...] = ()
     own_suite: bool = False
     """The tests lie among the files of the start: each task takes of them what it needs as its suite."""
+    as_image: bool = False
+    """The start of a task is to be an image."""
 
     @property
     def name(self) -> str:
@@ -41,10 +43,10 @@ class Subject:
 def subject_of_task(task: Task) -> Subject:
     """A task of a pool as its reference solves it; its hidden tests must be known."""
     working = task.reference.over(task.start)
-    whole = replace(task, start=Files(dict(working)), reward="all", protected=frozenset())
+    whole = replace(task, start=Files(dict(working)), reward="all")
     targets = tuple(p for p in working if p not in task.protected and _may_break(task, p))
     extra = (("broken_from", task.digest),)
-    return Subject(whole, targets, _description(task), extra)
+    return Subject(whole, targets, _description(task), extra, as_image=bool(task.start.image))
 
 
 def subject_of_files(
@@ -68,7 +70,7 @@ def subject_of_files(
     )  # fmt: skip
     task = replace(task, way="in-process")
     targets = tuple(path for path in code if _may_break(task, path))
-    return Subject(task, targets, "", extra, own_suite=True) if targets else None
+    return Subject(task, targets, "", extra, own_suite=True, as_image=True) if targets else None
 
 
 def _may_break(task: Task, path: str) -> bool:
