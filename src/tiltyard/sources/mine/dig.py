@@ -20,6 +20,7 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.environments import BuildError, Environment
 from tiltyard.errors import ArenaError, TaskError
 from tiltyard.git import GitError, Repository
+from tiltyard.pool.nodeids import in_order
 from tiltyard.referee.pytest_settle import settle
 from tiltyard.referee.suites import collect_suite
 from tiltyard.sources.mine.history import Candidate
@@ -230,9 +231,9 @@ def named_in_filters(files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def with_lists(task: Task, entry: Entry) -> Task:
-    """The task with its tests."""
-    hidden = tuple(Test(i) for i in (*entry.fail_to_pass, *entry.pass_to_pass))
-    return replace(task, hidden=hidden, pass_to_pass=entry.pass_to_pass)
+    """The task with its tests, in the order of their files."""
+    ids = in_order((*entry.fail_to_pass, *entry.pass_to_pass), {**task.start, **task.suite})
+    return replace(task, hidden=tuple(map(Test, ids)), pass_to_pass=entry.pass_to_pass)
 
 
 def hurried(task: Task, settings: Settings) -> Task:

@@ -49,13 +49,15 @@ class Output:
 
     def write(self, pool: Sequence[Task], apart: Sequence[Task]) -> Mapping[str, int]:
         """Add the tasks that are not there yet; by place, how many these are."""
-        there = self._ids(self.out) | self._ids(self.apart)
+        there = {*self._places(self.out), *self._places(self.apart)}
         written: dict[str, int] = {}
         try:
             for place, tasks in ((self.out, pool), (self.apart, apart)):
                 fresh = [task for task in tasks if task.id not in there]
                 if fresh:
-                    (self._to_lines if self.is_file else self._to_folders)(fresh, place)
+                    (self._to_lines if self.is_file else self._to_folders)(
+                        fresh, place, [t.id for t in tasks]
+                    )
                 if fresh or place.exists():
                     written[str(place)] = len(fresh)
         except OSError as error:
@@ -65,19 +67,20 @@ class Output:
             ) from None
         return written
 
-    def _ids(self, place: Path) -> set[str]:
-        """The ids of the tasks that lie there, however they came there."""
-        found: set[str] = set()
+    def _places(self, place: Path) -> dict[str, str]:
+        """The tasks that lie there, however they came there, by id: their folders, or lines."""
         if self.is_file:
-            return {*_lines(place)}
-        for file in place.glob("*/task.toml"):
+            return _lines(place)
+        found: dict[str, str] = {}
+        for file in sorted(place.glob("*/task.toml")):
             try:
-                found.add(str(tomllib.loads(file.read_text(encoding="utf-8")).get("id", file.parent.name)))
+                said = str(tomllib.loads(file.read_text(encoding="utf-8")).get("id", file.parent.name))
             except (OSError, ValueError):
-                found.add(file.parent.name)
+                said = file.parent.name
+            found[said] = file.parent.name
         return found
 
-    def _to_folders(self, tasks: list[Task], place: Path) -> None:
+    def _to_folders(self, tasks: list[Task], place: Path, order: list[str]) -> None:
         new = self.state_folder / "new"
         shutil.rmtree(new, ignore_errors=True)
         to_folder(Pool(place.name, 1, tuple(tasks)), new)
@@ -86,16 +89,21 @@ class Output:
         for entry in sorted(new.iterdir()):
             if entry.is_dir() and entry.name != IMAGES and not (place / entry.name).exists():
                 entry.rename(place / entry.name)
-        _write_head(new / "pool.toml", place / "pool.toml")
+        _write_head(place / "pool.toml", _ordered(self._places(place), order))
         shutil.rmtree(new, ignore_errors=True)
 
-    def _to_lines(self, tasks: list[Task], place: Path) -> None:
+    def _to_lines(self, tasks: list[Task], place: Path, order: list[str]) -> None:
         store = Images(place.parent / IMAGES)
         for task in tasks:
             if isinstance(task.start, ImageFiles):
                 store.copy_from(task.start)
-        lines = [*(json.dumps(to_dict(task)) for task in tasks), *_lines(place).values()]
-        _replace(place, "".join(f"{line}\n" for line in lines))
+        lines = _lines(place) | {task.id: json.dumps(to_dict(task)) for task in tasks}
+        _replace(place, "".join(f"{line}\n" for line in _ordered(lines, order)))
+
+
+def _ordered(places: Mapping[str, str], order: Sequence[str]) -> list[str]:
+    """What lies there in this order of the ids; what is not in it at the end, as it was."""
+    return [places[i] for i in dict.fromkeys([*order, *places]) if i in places]
 
 
 def _lines(file: Path) -> dict[str, str]:
@@ -121,15 +129,13 @@ def _merge(new: Path, place: Path) -> None:
             path.replace(target)
 
 
-def _write_head(new: Path, place: Path) -> None:
-    """``pool.toml``, with the new tasks first and those from before behind them."""
-    head = tomllib.loads(new.read_text(encoding="utf-8"))
-    before = tomllib.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
-    fresh = head.get("order") or sorted(p.parent.name for p in new.parent.glob("*/task.toml"))
-    old = before.get("order") or sorted(p.parent.name for p in place.parent.glob("*/task.toml"))
-    order = list(dict.fromkeys([*fresh, *old]))
-    text = f"name = {json.dumps(head['name'], ensure_ascii=False)}\nversion = {before.get('version', 1)!r}\n"
-    _replace(place, f"{text}order = {json.dumps(order, ensure_ascii=False)}\n")
+def _write_head(head: Path, folders: list[str]) -> None:
+    """``pool.toml``: its name and version stay as they are, if there is one."""
+    said = tomllib.loads(head.read_text(encoding="utf-8")) if head.is_file() else {}
+    said = {"name": head.parent.name, "version": 1, **said, "order": folders}
+    _replace(
+        head, "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items())
+    )
 
 
 def _replace(path: Path, text: str) -> None:

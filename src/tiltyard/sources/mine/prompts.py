@@ -46,7 +46,9 @@ _VAGUE = re.compile(
 _URL = re.compile(
     r"https?://[\w.-]+/[\w.-]+/[\w.-]+(?:/-)?/(?:issues|pull|pulls|merge_requests|issue)/\d+", re.IGNORECASE
 )
-_NUMBER = re.compile(r"(?<![\w/&])(?:#|gh-|issues?[ #_-]{0,2}|pr[ #_-]{0,2}|bug[ #_-]{1,2})(\d{1,6})\b", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<![\w/&])(?:#|gh-|issues?[ #_-]{0,2}|pr[ #_-]{0,2}|bug[ #_-]{1,2})(\d{1,6})\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
