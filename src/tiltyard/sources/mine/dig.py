@@ -26,7 +26,7 @@ from tiltyard.referee.suites import collect_suite
 from tiltyard.sources.mine.history import Candidate
 from tiltyard.sources.mine.lists import Lists, find_lists
 from tiltyard.sources.mine.material import MAX_BYTES, draft, take_apart
-from tiltyard.task import SuiteWay, Task, Test
+from tiltyard.task import Files, SuiteWay, Task, Test
 
 NO_TEST_FILE = "changes no file that pytest collects"
 NO_ENVIRONMENT = "no environment"
@@ -36,8 +36,10 @@ MALFORMED = "no well-formed task"
 VOID = "void: the arena failed"
 TASK = "task"
 _TOOLS = frozenset({"coverage", "pytest_cov"})
-PINS = ("", "pytest<8")
-"""What is asked of an environment beside what the repository declares: its hooks may be older than the newest pytest."""
+OLD_PYTHON = "3.9"
+VARIANTS = (("", ""), ("pytest<8", ""), ("", OLD_PYTHON))
+"""What is asked of an environment beside what the repository declares, and its Python: hooks may be older than the newest
+pytest; what was long deprecated (``collections.Mapping``) is gone since Python 3.10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,7 @@ class Digger:
         self.walls: dict[int, Wall] = {}
         warnings.simplefilter("ignore", SyntaxWarning)  # of old code, which is parsed here
         self.wall(0)  # a wall that does not work is found here, before any commit is blamed
-        self.better: dict[str, str] = {}
-        """By digest of an environment: what had to be asked for in addition."""
+        self.pythons = {python.minor for python in environments.pythons()}
 
     def wall(self, hash_seed: int) -> Wall:
         """The wall for a hash seed, opened when it is first needed."""
@@ -170,32 +171,34 @@ class Digger:
         if not self.settings.environment:
             return with_environment(bare, None), ""
         files = {**bare.start, **bare.suite}
-        chosen, why = self._found(files, candidate, PINS[0])
+        chosen, why = self._found(files, candidate, "", "")
         if chosen is None:
             return None, why
-        first = self.better.get(chosen.digest, PINS[0])
         best: tuple[int, Task] | None = None
-        for pin in (first, *(other for other in PINS if other != first)):
-            environment, _ = (chosen, "") if pin == PINS[0] else self._found(files, candidate, pin)
+        for pin, python in VARIANTS:
+            if python and (self.settings.python or python not in self.pythons or (best and best[0])):
+                continue
+            plain = not pin and not python
+            environment = chosen if plain else self._found(files, candidate, pin, python)[0]
             if environment is None:
                 continue
             ready = with_environment(bare, environment)
-            ids, notes = collect_suite(self.wall(0), ready, ready.reference.over(ready.start), paths=modules)
+            after = ready.reference.over(ready.start)
+            ids, notes = collect_suite(self.wall(0), ready, after, paths=modules)
             if best is None or len(ids) > best[0]:
                 best = len(ids), ready
-                self.better[chosen.digest] = pin
-            if ids and not notes:
+            if (ids and not notes) or any("SyntaxError" in reason for reason in notes.values()):
                 break
         assert best is not None
         return best[1], ""
 
     def _found(
-        self, files: Mapping[str, bytes], candidate: Candidate, pin: str
+        self, files: Mapping[str, bytes], candidate: Candidate, pin: str, python: str
     ) -> tuple[Environment | None, str]:
         extra = (*self.settings.extra, *named_in_filters(files), *([pin] if pin else []))
         # one environment serves a year: packages as of its middle, and of its end where these don't do
         date = min(f"{candidate.commit_date[:4]}-12-31", datetime.date.today().isoformat())
-        found = environments.find(files, date=date, python=self.settings.python, extra=extra)
+        found = environments.find(files, date=date, python=python or self.settings.python, extra=extra)
         if found.environment is None:
             return None, found.reason
         try:
@@ -208,14 +211,19 @@ class Digger:
 
 
 def with_environment(task: Task, environment: Environment | None) -> Task:
-    """The task with an environment, the plugins of pytest in it, and the files that building its package would make."""
-    generated = environments.generated_files({**task.start, **task.suite})
-    start = generated.over(task.start) if generated else task.start
+    """The task with an environment, the plugins of pytest in it, and what building its package would make."""
+    start = as_built(task)
     if environment is None:
         return replace(task, start=start)
     metadata = replace(task.metadata, python=environment.python, packages=environment.packages)
     plugins = environments.plugins_of(environment)
     return replace(task, start=start, metadata=metadata, plugins=plugins)
+
+
+def as_built(task: Task) -> Files:
+    """The task's start with the files that building its package would make."""
+    generated = environments.generated_files({**task.start, **task.suite})
+    return generated.over(task.start) if generated else task.start
 
 
 def named_in_filters(files: Mapping[str, bytes]) -> tuple[str, ...]:

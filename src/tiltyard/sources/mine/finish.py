@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tiltyard.environments import Environment
 from tiltyard.git import Repository
 from tiltyard.images import Images
 from tiltyard.pool.repository import REPOSITORY_LIMITS, repository_task
-from tiltyard.sources.mine.dig import Entry, with_environment
+from tiltyard.sources.mine.dig import Entry, as_built
 from tiltyard.sources.mine.history import Candidate
 from tiltyard.sources.mine.material import Material, draft, take_apart
 from tiltyard.task import Metadata, Task
@@ -34,12 +33,11 @@ _NOTHING = (
 def finish(repository: Repository, name: str, candidate: Candidate, entry: Entry, images: Images) -> Task:
     """The task of a commit. GitError: the repository no longer has it. ArenaError: its image can't be kept."""
     material = take_apart(repository, candidate)
-    named = Environment(entry.python, entry.packages) if entry.python or entry.packages else None
-    ready = with_environment(draft(name, candidate, material), named)
+    bare = draft(name, candidate, material)
     made = repository_task(
-        ready.id,
+        bare.id,
         _prompt(name, material),
-        images.add(ready.start),
+        images.add(as_built(bare)),
         material.suite,
         entry.fail_to_pass,
         entry.pass_to_pass,

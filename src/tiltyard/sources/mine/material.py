@@ -44,8 +44,8 @@ class Material:
 
 def take_apart(repository: Repository, candidate: Candidate) -> Material:
     """The material of a candidate. GitError: the repository can't be read."""
-    before = without_history(repository.files(candidate.base))
-    after = without_history(repository.files(candidate.sha))
+    before = readable_by_pytest(without_history(repository.files(candidate.base)))
+    after = readable_by_pytest(without_history(repository.files(candidate.sha)))
     changed = [path for path, data in after.items() if before.get(path) != data]
     gone = [path for path in before if path not in after and not is_test_side(path)]
     of_source = [path for path in changed if not is_test_side(path) and _can_be_kept(path)]
@@ -61,6 +61,18 @@ def take_apart(repository: Repository, candidate: Candidate) -> Material:
         _said(repository, candidate, before, after),
         license_of(before),
         _new_names(before, reference, suite),
+    )
+
+
+def readable_by_pytest(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files with a section in ``setup.cfg`` called as pytest has called it since 2016: it starts with no other."""
+    old = files.get("setup.cfg", b"")
+    if re.search(rb"^\[tool:pytest\]", old, re.MULTILINE):
+        return files
+    return (
+        files | {"setup.cfg": re.sub(rb"^\[pytest\]", b"[tool:pytest]", old, flags=re.MULTILINE)}
+        if old
+        else files
     )
 
 
