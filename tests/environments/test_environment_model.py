@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from tiltyard.environments import Environment, environment_of
+from tiltyard.environments import BuildError, Environment, environment_of
 from tiltyard.environments.model import RUNNING
 from tiltyard.errors import UsageError
 from tiltyard.task import Files, Metadata, Task, Test
@@ -71,3 +71,9 @@ def test_which_tasks_have_one() -> None:
     assert environment_of(task(python=">=3.8")) is None
     assert environment_of(task(packages=("six==1.16.0",))) == Environment("", ("six==1.16.0",))
     assert environment_of(task(python="2.7")) == Environment("2.7")
+
+
+def test_pins_that_exclude_each_other_are_the_arenas_failure_and_no_crash() -> None:
+    with pytest.raises(BuildError, match="each name once") as caught:
+        environment_of(task(packages=("Six==1.0", "six==1.1")))
+    assert caught.value.kind == "conflict"

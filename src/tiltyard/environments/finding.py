@@ -63,6 +63,7 @@ class Wanted:
     date: str = ""
     exact: str = ""
     notes: tuple[str, ...] = ()
+    name: str = ""
 
 
 def find(
@@ -103,7 +104,7 @@ def find(
         seen.add(environment.digest)
         why = check(environment) if check is not None else ""
         if not why:
-            return Found(environment, "", (*attempt.notes, *notes))
+            return Found(environment, "", (*attempt.notes, *notes, *_itself(wanted.name, environment)))
         reasons.append(why)
     return Found(None, reasons[0] if reasons else "nothing to resolve", tuple(reasons[1:]))
 
@@ -126,6 +127,17 @@ def wanted_of(
         _era(day, version),
         _not_before(day, version),
         tuple(said.notes),
+        said.name,
+    )
+
+
+def _itself(name: str, environment: Environment) -> tuple[str, ...]:
+    """A note where the repository is one that its own tests' tools need."""
+    if not name or normal(name) not in environment.pins:
+        return ()
+    return (
+        f"{environment.pins[normal(name)]} is installed as well, for others need it: what pytest has loaded of it "
+        "by itself is that, and not the repository",
     )
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from tiltyard.errors import ArenaError, UsageError
@@ -68,7 +68,7 @@ class Environment:
         assert found is not None
         return f"{found[1]}.{found[2]}"
 
-    @property
+    @cached_property
     def pins(self) -> dict[str, str]:
         """Its packages by their normal names: what is pinned, without hashes."""
         return {_pinned(text)[0]: _HASH.sub("", text) for text in self.packages}
@@ -100,7 +100,7 @@ class Found:
 
 def environment_of(task: Task) -> Environment | None:
     """The environment of a task: where it names a Python that is another one than this, or packages that are pinned
-    all of them. None: it runs in the wall as it is."""
+    all of them. None: it runs in the wall as it is. BuildError: pins that exclude each other."""
     return of_metadata(task.metadata)
 
 
@@ -108,11 +108,19 @@ def of_metadata(metadata: Metadata) -> Environment | None:
     """As ``environment_of``, for the metadata alone."""
     if not metadata.packages and not metadata.python:
         return None
-    if any(_pinned(text)[1] for text in metadata.packages):
+    return _meant(metadata.python, metadata.packages)
+
+
+@lru_cache(maxsize=1024)
+def _meant(python: str, packages: tuple[str, ...]) -> Environment | None:
+    if any(_pinned(text)[1] for text in packages):
         return None
-    if metadata.python and _PYTHON.fullmatch(metadata.python) is None:
+    if python and _PYTHON.fullmatch(python) is None:
         return None  # ">=3.8": of those that say what they work with, and need nothing of their own
-    found = Environment(metadata.python, metadata.packages)
+    try:
+        found = Environment(python, packages)
+    except UsageError as error:  # a name twice: who needs it gets nothing, and is told
+        raise BuildError("conflict", str(error)) from None
     return found if found.packages or found.version != RUNNING else None
 
 

@@ -54,7 +54,7 @@ DISTRIBUTIONS: dict[str, str] = dict(
     memcache=python-memcached slugify=python-slugify fitz=PyMuPDF _pytest=pytest tlz=toolz xdist=pytest-xdist faker=Faker
     socks=PySocks Xlib=python-xlib rest_framework=djangorestframework cairo=pycairo dns=dnspython kafka=kafka-python
     Cython=cython pyximport=cython ruamel=ruamel.yaml Levenshtein=Levenshtein multipart=python-multipart websocket=websocket-client
-    osgeo=GDAL wx=wxPython google=protobuf markdown=Markdown jinja2=Jinja2 flask=Flask werkzeug=Werkzeug pygments=Pygments
+    osgeo=GDAL wx=wxPython google=protobuf markdown=Markdown markdown_it=markdown-it-py jinja2=Jinja2 flask=Flask werkzeug=Werkzeug pygments=Pygments
     webob=WebOb sqlalchemy=SQLAlchemy babel=Babel mako=Mako paste=Paste genshi=Genshi nose=nose enchant=pyenchant
     mpl_toolkits=matplotlib pylab=matplotlib ujson=ujson simplejson=simplejson lxml=lxml html5lib=html5lib
     pytest_asyncio=pytest-asyncio pytest_mock=pytest-mock iso8601=iso8601 pyasn1=pyasn1 ephem=ephem fontTools=fonttools
