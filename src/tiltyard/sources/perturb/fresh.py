@@ -73,7 +73,7 @@ anagrams letter_shuffles; fibonacci golden_series; fib golden_number; gcd common
 lcm common_multiple; factorial running_product; roman latin; caesar substitution;
 """
 _AFFIXES = {
-    "callable": ("find_{}", "work_out_{}", "derive_{}", "{}_of", "obtain_{}", "resolve_{}"),
+    "callable": ("perform_{}", "run_{}", "my_{}", "{}_call", "plain_{}", "own_{}"),
     "class": ("Basic{}", "{}Kind", "Plain{}", "{}Unit", "Own{}"),
     "value": ("given_{}", "the_{}", "this_{}", "own_{}", "{}_here"),
     "module": ("{}_core", "the_{}", "{}_unit", "{}_part"),

@@ -72,7 +72,10 @@ def _prompt(text: str, seed: str) -> str:
 def reordered(source: str, seed: str) -> tuple[str, tuple[str, ...]]:
     """The source, and the names of what has another place now. CantError: libcst can't parse it."""
     cst = libcst()
-    tree = parse_source(source)
+    try:
+        tree = parse_source(source)
+    except (SyntaxError, ValueError) as error:
+        raise CantError(f"code that does not parse ({getattr(error, 'msg', error)})") from None
     if _reads_order(tree):
         return source, ()
     try:

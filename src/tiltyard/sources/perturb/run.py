@@ -35,6 +35,7 @@ from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 ORDER = ("prompt", "constants", "rename", "files", "reorder")
 """In which kinds are done: words first, for constants and names are then changed in the new ones too."""
 MAX_COUNT = 1000
+_CANT = (CantError, TaskError, SyntaxError, ValueError, RecursionError)
 _FEWER: tuple[frozenset[str], ...] = (
     frozenset({FUNCTION, CLASS, METHOD, PARAM}),
     frozenset({FUNCTION, CLASS}),
@@ -226,8 +227,8 @@ class _Bench:
         for kind in kinds:
             try:
                 change = self._change(job, task, kind)
-            except (CantError, TaskError) as error:
-                left_out[kind] = _short(str(error))
+            except _CANT as error:
+                left_out[kind] = _why(error)
                 continue
             task, applied[kind] = change.task, change.detail
         return task, applied
@@ -256,8 +257,8 @@ class _Bench:
             for only in (frozenset[str](), *(_FEWER if kind == "rename" else ())):
                 try:
                     change = self._change(job, task, kind, only)
-                except (CantError, TaskError) as error:
-                    left_out[kind] = _short(str(error))
+                except _CANT as error:
+                    left_out[kind] = _why(error)
                     break
                 problem = self._problem(change.task)
                 if problem is None:
@@ -277,6 +278,12 @@ class _Bench:
         if verdict.void is not None:
             raise ArenaError(verdict.void)
         return verdict
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, (CantError, TaskError)):
+        return _short(str(error))
+    return f"what was made of it is no Python ({type(error).__name__})"
 
 
 def _short(text: str) -> str:
