@@ -49,6 +49,8 @@ def made(source: str, operator: str) -> list[str]:
         ("loop", "for i in range(n + 1):\n    a()\n", [
             "for i in range(1, n + 1):", "for i in range(n):", "for i in range(n + 2):"]),
         ("slice", "x = a[n - 1:]\n", ["x = a[:]", "x = a[n:]", "x = a[n - 2:]"]),
+        ("slice", "x = a[b : c]\n", [
+            "x = a[: c]", "x = a[b + 1 : c]", "x = a[b - 1 : c]", "x = a[b :]", "x = a[b : c + 1]", "x = a[b : c - 1]"]),
         ("constant", 'x = "year"\n', ['x = "yea"']),
         ("constant", "x = 1.5\n", ["x = 2.5"]),
         ("guard", "def f(a):\n    if a:\n        # why\n        return 1\n    return 2\n", ["", "return 1"]),

@@ -189,6 +189,11 @@ def test_a_task_is_broken_as_its_reference_solves_it() -> None:
 
 def test_few_failing_far_away_and_small_is_well_hidden() -> None:
     assert hiddenness(1, 3, 1) > hiddenness(1, 0, 1) > hiddenness(8, 0, 1) > hiddenness(8, 0, 9)
+    assert (
+        hiddenness(1, 0, 1, ["return"])
+        < hiddenness(1, 0, 1, ["return", "loop"])
+        == hiddenness(1, 0, 1, ["loop"])
+    )
     assert 0 < hiddenness(1000, 0, 100) < hiddenness(1, 100, 1) <= 1
 
 

@@ -35,6 +35,8 @@ def natural(source: str, mutation: Mutation) -> Mutation | None:
     if match := _FLOAT.fullmatch(mutation.text):
         value = float(match[1])
         return replace(mutation, text=repr(value + 1.0 if match[2][0] == "+" else value / 2))
+    if mutation.operator == "slice" and not mutation.text:
+        return _without_spaces(source, mutation)
     if mutation.text == "pass" and mutation.operator != "body":
         return _without_line(source, mutation)
     mutation = _undone(mutation)
@@ -84,6 +86,16 @@ def _bare(text: str) -> str:
 
 def _same(source: str, mutation: Mutation, meant: str | None) -> bool:
     return program(apply(source, [mutation])) == meant
+
+
+def _without_spaces(source: str, mutation: Mutation) -> Mutation:
+    """A bound of a slice gone with the space that stood between it and the colon: ``[: b]`` for ``[ : b]``."""
+    data, start, end = source.encode(), mutation.start, mutation.end
+    while data[start - 1 : start] == b" " and data[end : end + 1] == b"]":
+        start -= 1
+    while data[end : end + 1] == b" " and data[start - 1 : start] == b"[":
+        end += 1
+    return replace(mutation, start=start, end=end, before=data[start:end].decode())
 
 
 def _without_line(source: str, mutation: Mutation) -> Mutation | None:

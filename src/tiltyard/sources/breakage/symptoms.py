@@ -96,7 +96,7 @@ def _same(one: Call, two: Call) -> bool:
 def _symptom(before: Sequence[Call], right: Call, wrong: Call) -> Symptom | None:
     if right.get("foreign") or wrong.get("foreign"):
         return None  # a method of a class that only the test knows, or a path that is nowhere else
-    last = written(right)
+    last = written({**right, "name": None})
     got, wanted = _difference(right, wrong)
     if last is None or not got or len(last) > MAX_CALL:
         return None
