@@ -142,6 +142,22 @@ def test_ids_that_only_mean_a_test() -> None:
     assert "not collected" in found["other"].reason and "not collected" in found["nearly"].reason
 
 
+def test_expected_failures_count_for_nothing(tmp_path: Path) -> None:
+    tests = (
+        TESTS
+        + "\n\nimport pytest\n\n\n@pytest.mark.xfail\ndef test_some_day():\n    assert first([1]) == 2\n"
+    )
+    made = Pool("p", 1, (sums("x", tests, kept=("test_first", "test_some_day")),))
+    report = validate(made, repeats=1, state=tmp_path / "state")
+    some_day = "tests/test_core.py::test_some_day"
+    assert report.ok and report.tasks[0].expected == (some_day,), report.tasks
+    assert validate(made, repeats=1, state=tmp_path / "state").tasks[0].expected == (some_day,)
+    [written] = settled(made, report=report)
+    assert some_day not in {test.id for test in written.hidden} and written.way == "remote"
+    hopes = sums("y", tests, to_pass=("test_mean", "test_some_day"))
+    assert validate([hopes], repeats=1).tasks[0].outcome == "unfit"  # what must pass has to
+
+
 def test_what_must_be_compiled_is_said() -> None:
     task = sums("compiled", "from sums._fast import mean\n" + TESTS)
     start = Files({**task.start, "sums/_fast.pyx": "def mean(xs): return 2\n"})

@@ -18,7 +18,7 @@ from typing import Any, cast
 from tiltyard import __version__
 from tiltyard.cells import make_wall
 from tiltyard.cells.protocol import Wall
-from tiltyard.check.judge import HASH_SEEDS, without_tests
+from tiltyard.check.judge import HASH_SEEDS
 from tiltyard.check.judge import Bench as _Bench
 from tiltyard.check.rename import libcst
 from tiltyard.check.report import TaskReport, ValidationReport
@@ -26,7 +26,7 @@ from tiltyard.check.state import State
 from tiltyard.errors import Problem, UsageError
 from tiltyard.pool import load_lenient
 from tiltyard.pool.collection import Pool
-from tiltyard.referee.pytest_settle import settle
+from tiltyard.referee.pytest_settle import settle, without_tests
 from tiltyard.task import RewardRule, SuiteWay, Task
 from tiltyard.workers import Done, Interrupted, Progress, Stop, work
 
@@ -190,7 +190,7 @@ def settled(pool: Pool, wall: str = "auto", report: ValidationReport | None = No
 
 def _settled(wall: Wall, task: Task, found: TaskReport | None) -> Task:
     if found is not None and found.outcome == "fit" and task.grading == "pytest":
-        task = without_tests(task, found.flaky)
+        task = without_tests(task, {*found.flaky, *found.expected})
         if task.hidden and found.way and not task.way:
             return replace(task, way=cast(SuiteWay, found.way))
     return settle(wall, task)[0]

@@ -6,7 +6,6 @@ Promises: what is said of a task is what gradings showed, with the tests named; 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from tiltyard.cells import make_wall
@@ -25,20 +24,12 @@ from tiltyard.check.report import (
 )
 from tiltyard.errors import ArenaError
 from tiltyard.referee import Referee
-from tiltyard.referee.pytest_settle import NothingCollectedError, Tried, is_settled, settle
+from tiltyard.referee.pytest_settle import NothingCollectedError, Tried, is_settled, settle, without_tests
 from tiltyard.task import Files, RewardRule, Task
 from tiltyard.verdict import Verdict
 
 HASH_SEEDS = (1, 2, 3, 4)
 """Beside 0. A set of two texts keeps its order under another seed in half of all cases; under all of these in 1/16."""
-
-
-def without_tests(task: Task, ids: Collection[str]) -> Task:
-    """The task without some of its hidden tests."""
-    if not ids:
-        return task
-    hidden = tuple(test for test in task.hidden if test.id not in ids)
-    return replace(task, hidden=hidden, pass_to_pass=tuple(i for i in task.pass_to_pass if i not in ids))
 
 
 class _Void(Exception):
@@ -99,9 +90,15 @@ class Bench:
             outcome = TaskReport(task.id, "unfit", reason, task.digest)
         except (_Void, ArenaError) as void:
             outcome = TaskReport(task.id, "void", str(void), task.digest)
-        flaky, ordered = tuple(unsteady.flaky), tuple(unsteady.ordered)
-        seconds = time.monotonic() - begun
-        return replace(outcome, seconds=seconds, way=settled.way, flaky=flaky, ordered=ordered)
+        counted = {test.id for test in settled.hidden}
+        return replace(
+            outcome,
+            seconds=time.monotonic() - begun,
+            way=settled.way,
+            flaky=tuple(unsteady.flaky),
+            ordered=tuple(unsteady.ordered),
+            expected=tuple(test.id for test in task.hidden if test.id not in counted),
+        )
 
     def _judge(self, task: Task) -> tuple[str | None, _Unsteady]:
         """Why the task is unfit, or None; tests that waver are left out of it where that is wanted."""

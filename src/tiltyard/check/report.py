@@ -32,6 +32,8 @@ class TaskReport:
     """How the tests of a pytest task are run: the way that the task names, or the strongest that was found to work."""
     flaky: tuple[str, ...] = ()
     """Hidden tests that ended in different ways. Of a task that is fit: judged without them."""
+    expected: tuple[str, ...] = ()
+    """Tests of PASS_TO_PASS that are marked as expected failures, and so count for nothing."""
     ordered: tuple[str, ...] = ()
     """Hidden tests of a repository that end in another way when the suite runs in another order than its own, in which
     every grading runs it."""
@@ -87,6 +89,7 @@ class ValidationReport:
                 task.task: {"outcome": task.outcome, "reason": task.reason}
                 | ({"way": task.way} if task.way else {})
                 | ({"flaky": list(task.flaky)} if task.flaky else {})
+                | ({"expected_failures": list(task.expected)} if task.expected else {})
                 | ({"order_dependent": list(task.ordered)} if task.ordered else {})
                 for task in self.tasks
             },

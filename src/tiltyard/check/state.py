@@ -55,9 +55,17 @@ class State:
             task, digest, reason = entry.get("task"), entry.get("digest"), entry.get("reason")
             way, flaky = entry.get("way", ""), tuple(map(str, entry.get("flaky", ())))
             ordered = tuple(map(str, entry.get("ordered", ())))
+            expected = tuple(map(str, entry.get("expected", ())))
             if isinstance(task, str) and isinstance(digest, str) and isinstance(reason, str):
                 self.known[task, digest] = TaskReport(
-                    task, entry["outcome"], reason, digest, way=str(way), flaky=flaky, ordered=ordered
+                    task,
+                    entry["outcome"],
+                    reason,
+                    digest,
+                    way=str(way),
+                    flaky=flaky,
+                    ordered=ordered,
+                    expected=expected,
                 )
 
     def add(self, report: TaskReport) -> None:
@@ -70,6 +78,7 @@ class State:
                 "reason": report.reason,
                 **({"way": report.way} if report.way else {}),
                 **({"flaky": list(report.flaky)} if report.flaky else {}),
+                **({"expected": list(report.expected)} if report.expected else {}),
                 **({"ordered": list(report.ordered)} if report.ordered else {}),
                 "settings": self.settings,
             }
