@@ -119,3 +119,22 @@ def test_homes_name_no_secret(remote: str, home: str) -> None:
 
 def test_messages_become_text() -> None:
     assert as_text("a\udcff\x1b[31m\tb\nc") == "a\N{REPLACEMENT CHARACTER}[31m\tb\nc"
+
+
+def test_an_entry_of_a_changelog_is_one_piece_over_its_lines() -> None:
+    lines = [
+        "-   JWS support (``JSONWebSignatureSerializer``,",
+        "    ``TimedJSONWebSignatureSerializer``) is deprecated. Use a dedicated",
+        "    library such as authlib instead. :issue:`129`",
+        "*   Empty keys are refused with ``BadData`` and no longer",
+        "    taken for keys of spaces.",
+        "",
+        "    A paragraph by itself, about another matter altogether.",
+    ]
+    said = read_message("deprecate jws", changelog=lines)
+    assert said.text.split("\n\n")[1:] == [
+        "JWS support (``JSONWebSignatureSerializer``, ``TimedJSONWebSignatureSerializer``) is deprecated. Use a dedicated "
+        "library such as authlib instead. :issue:`129`",
+        "Empty keys are refused with ``BadData`` and no longer taken for keys of spaces.",
+        "A paragraph by itself, about another matter altogether.",
+    ]

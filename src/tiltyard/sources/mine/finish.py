@@ -21,8 +21,10 @@ from tiltyard.task import Metadata, Task
 NEEDS_PROMPT = "needs_prompt"
 MAX_NAMES = 12
 SAME_TESTS = "the same fix of the same tests as another task"
-_HEAD = "The repository {name} lies in the current folder. Change its code so that the following is done.\n\n"
-_FOOT = "\n\nHidden tests decide; those that pass now must still pass."
+_FOOT = (
+    "\n\nThat is to be done in the code of the repository {name}, which lies in the current folder. Hidden tests decide; "
+    "those that pass now must still pass."
+)
 _NAMED = "\n\nThe hidden tests use names that are not there yet: {names}."
 _NOTHING = (
     "The repository {name} lies in the current folder. What is to be done in it is still to be written here: the "
@@ -62,7 +64,7 @@ def _prompt(name: str, material: Material) -> str:
         word for word in material.new_names if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", said.text)
     ]
     named = _NAMED.format(names=", ".join(f"`{word}`" for word in unsaid[:MAX_NAMES])) if unsaid else ""
-    return _HEAD.format(name=name) + said.text + named + _FOOT
+    return said.text + named + _FOOT.format(name=name)
 
 
 def _metadata(

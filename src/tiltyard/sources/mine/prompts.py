@@ -31,6 +31,7 @@ _CHORE = re.compile(
     r"typos?|ci|coverage|version|readme|whitespace|formatting|review comments?|code review)\b[\w\s./:-]{0,40}$",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"(?:[*+-]|\d{1,2}[.)])\s+")
 _DIFF = re.compile(r"^\s*(@@ -\d|diff --git |index [0-9a-f]{7,}\.\.|\+\+\+ [ab]/|--- [ab]/)", re.MULTILINE)
 _SAYS = re.compile(
     r"\b(fix\w*|bug\w*|errors?|exceptions?|rais\w+|throw\w*|fail\w*|crash\w*|wrong\w*|incorrect\w*|broken|breaks?|should\w*|"
@@ -148,13 +149,28 @@ def _paragraphs(message: str) -> list[str]:
 def _new_entries(changelog: Iterable[str], message: str) -> list[str]:
     """What a changelog says beyond the message."""
     said, out = _squeezed(message).lower(), []
-    for line in changelog:
-        text = line.strip().lstrip("*-+ ").strip()
+    for text in _entries(changelog):
         words = set(re.findall(r"[a-z]{4,}", text.lower()))
         is_head = re.fullmatch(r"[=~^-]+|#+ .*|v?\d[\w. ()-]*|.*\bunreleased\b.*", text, re.IGNORECASE)
         if len(words) >= 4 and not is_head and sum(word in said for word in words) < 0.8 * len(words):
             out.append(text)
     return out
+
+
+def _entries(changelog: Iterable[str]) -> list[str]:
+    """The entries that these lines are: one begins at a bullet, after an empty line, and where nothing is indented."""
+    out: list[list[str]] = []
+    fresh = True
+    for line in changelog:
+        text = _BULLET.sub("", line.strip())
+        if not text:
+            fresh = True
+            continue
+        if fresh or _BULLET.match(line.strip()) or not line[0].isspace():
+            out.append([])
+        out[-1].append(text)
+        fresh = False
+    return [" ".join(lines) for lines in out]
 
 
 def _leak(paragraph: str, secrets: Collection[str], test_names: Collection[str]) -> str:
