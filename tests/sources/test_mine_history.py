@@ -152,6 +152,7 @@ BSD = b"Redistribution and use in source and binary forms, with or without modif
             {"setup.py": b"setup(classifiers=['License :: OSI Approved :: Apache Software License'])"},
             "Apache-2.0",
         ),
+        ({"setup.cfg": b"[metadata]\nlicense = BSD\n"}, "LicenseRef-BSD"),
         ({"docs/LICENSE": MIT, "LICENSE": b"all rights reserved"}, ""),
         ({}, ""),
     ],

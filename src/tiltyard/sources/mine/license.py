@@ -30,7 +30,9 @@ _NOT_ENDORSE = (
 _DECLARED: tuple[tuple[str, str], ...] = (
     ("Apache-2.0", r"apache"),
     ("MIT", r"\bmit\b"),
-    ("BSD-3-Clause", r"\b(new|modified|3-clause)\s+bsd|bsd[- ]3|bsd"),
+    ("BSD-3-Clause", r"\b(new|modified|3-clause)\s+bsd|bsd[- ]3"),
+    ("BSD-2-Clause", r"\b(simplified|2-clause)\s+bsd|bsd[- ]2"),
+    ("LicenseRef-BSD", r"bsd"),
     ("MPL-2.0", r"mozilla|\bmpl"),
     ("LGPL-3.0", r"lgplv?3|lesser general public license v3"),
     ("GPL-3.0", r"gplv?3|general public license v3"),

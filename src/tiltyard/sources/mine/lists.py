@@ -64,7 +64,9 @@ def find_lists(wall_of: WallOf, task: Task, modules: Sequence[str], repeats: int
         return Lists(why=NONE_PASSES, detail=f"{first.id}: {first.reason}")
     left = run_suite(wall_of(0), task, start, passing)
     if not any(_fails(left[i]) for i in passing):
-        return Lists(why=NO_FAIL_TO_PASS)
+        broken = [o for i in ids if _fails(o := right[i])]
+        said = f"{len(broken)} fail after it too, like {broken[0].id}: {broken[0].reason}" if broken else ""
+        return Lists(why=NO_FAIL_TO_PASS, detail=said)
     flaky, ordered = _wavering(wall_of, task, ((after, right), (start, left)), passing, repeats)
     steady = [i for i in passing if i not in flaky]
     failing = tuple(i for i in steady if _fails(left[i]))
