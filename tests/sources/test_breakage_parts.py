@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import random
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,8 @@ from tests.sources.breakage_code import FILES, MONEY
 
 from tiltyard.errors import UsageError
 from tiltyard.mutate import OPERATORS, apply
+from tiltyard.referee.inside.shown import shown
+from tiltyard.referee.inside.tracing import Calls, Lines
 from tiltyard.sources.breakage import breakage
 from tiltyard.sources.breakage.draw import changes_of, drawn
 from tiltyard.sources.breakage.prompt import prompt_of
@@ -141,6 +147,123 @@ def test_programs() -> None:
     text = prompt_of("this code", [symptom], "Add `numbers`.", 2, random.Random(0))
     assert "arguments `-v`" in text and "```\n1 2\n```" in text and "> Add `numbers`." in text
     assert "more than one fault" in text
+
+
+TRACED = """
+def numbers(n):
+    for i in range(n):
+        yield i
+    return "end"
+
+
+def both(n):
+    yield from numbers(n)
+
+
+class Box:
+    def __init__(self, x, *, k=3):
+        self.x = x
+
+    @classmethod
+    def of(cls, x):
+        return cls(x)
+
+    @property
+    def size(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i]
+
+    def calm(self):
+        try:
+            raise KeyError(1)
+        except KeyError:
+            pass
+
+    def loud(self):
+        self.calm()
+        raise ValueError("no")
+
+
+def sort(xs, key=None, *more, way="up", **others):
+    xs.sort(key=key)
+"""
+
+
+def traced(tmp_path: Path, tracer: Any) -> list[Any]:
+    spec = importlib.util.spec_from_file_location("traced", tmp_path / "traced.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["traced"] = module
+    before = sys.gettrace()
+    try:
+        spec.loader.exec_module(module)
+        tracer.begin()
+        try:
+            list(module.numbers(2))
+            list(module.both(1))
+            box = module.Box("abc", k=4)
+            module.Box.of([1])
+            box.size, box[1], box.calm()
+            with contextlib.suppress(ValueError):
+                box.loud()
+            module.sort([2, 1], None, 7, way="down", deep=box)
+            next(module.numbers(9))
+        finally:
+            found = tracer.end()
+    finally:
+        sys.settrace(before)
+        del sys.modules["traced"]
+    return list(found)
+
+
+def test_calls_are_noted_as_they_were_made(tmp_path: Path) -> None:
+    (tmp_path / "traced.py").write_text(TRACED)
+    found = traced(tmp_path, Calls({str(tmp_path / "traced.py"): 0}))
+    assert [(written(one), one["out"], one["text"]) for one in found] == [
+        ("numbers(2)", "yield", "[0, 1]"),
+        ("both(1)", "yield", "[0]"),
+        ("box = Box('abc', k=4)", "value", "None"),
+        ("box2 = Box.of([1])", "value", "<traced.Box object>"),
+        ("box.size", "value", "3"),
+        ("box[1]", "value", "'b'"),
+        ("box.calm()", "value", "None"),
+        ("box.loud()", "raise", "ValueError: no"),
+        ("sort([2, 1], None, 7, way='down', deep=box)", "value", "None"),
+        ("numbers(9)", "yield", "[0]"),
+    ]
+    assert found[-2]["after"] == {"0": "[1, 2]"} and found[-2]["uses"] == ["box"]
+
+
+def test_lines_and_depths_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "traced.py").write_text(TRACED)
+    [[file, lines, functions]] = traced(tmp_path, Lines({str(tmp_path / "traced.py"): 0}))
+    at = {text.strip(): n for n, text in enumerate(TRACED.split("\n"), 1)}
+    assert file == 0 and {at["yield i"], at["raise KeyError(1)"], at["xs.sort(key=key)"]} <= {*lines}
+    depths = dict(functions)
+    assert depths[at["def loud(self):"]] == 0 and depths[at["def calm(self):"]] == 0
+    assert depths[at["def __init__(self, x, *, k=3):"]] == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b", "a"}, "{'a', 'b'}"), (frozenset(), "frozenset()"), ((1,), "(1,)"), ({1: [2.5, None]}, "{1: [2.5, None]}"),
+        (KeyError("x"), "KeyError('x')"), (type("Rows", (list,), {})([1]), "Rows([1])"), (object(), "<object object>"),
+        (type("Bad", (), {"__repr__": lambda s: 1 / 0})(), "<Bad whose repr raises ZeroDivisionError>"),
+    ],
+)  # fmt: skip
+def test_values_are_shown_the_same_everywhere(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_what_is_shown_is_bounded() -> None:
+    assert len(shown(["x" * 1000] * 1000)) < 5000 and len(shown(b"x" * 10**6)) < 5000
+    nested: list[Any] = []
+    for _ in range(1000):
+        nested = [nested]
+    assert "..." in shown(nested)
 
 
 # ------------------------------------------------------------------------------------------------- suites and subjects

@@ -48,6 +48,8 @@ def grade_local(
     passed = [i for i, outcome in zip(sorted(order), found.outcomes, strict=True) if outcome.passed]
     if not passed or (stop and len(passed) < len(order)):
         return found
+    if files == task.reference.over(task.start):
+        return found  # a control counts where the reference fails it, so it has no other to stand against
     effective = _controls(wall, task)
     ours = [i for i in order if i in effective and i in set(passed)]
     if not ours:

@@ -190,18 +190,18 @@ class Calls:
                 changeable.append((len(texts), value, text))
             texts.append(before + text)
 
+        last = len(given) + code.co_kwonlyargcount
+        rest = last + (1 if code.co_flags & inspect.CO_VARARGS else 0)
+        more = frame.f_locals.get(code.co_varnames[last], ()) if rest > last else ()
         for n in range(first, len(given)):
-            if n in of and given[n] is of[n]:
+            if not more and n in of and given[n] is of[n]:
                 left_out = True
             else:
                 add(given[n], f"{code.co_varnames[n]}=" if left_out else "")
-        n = len(given) + code.co_kwonlyargcount
-        rest = n + (1 if code.co_flags & inspect.CO_VARARGS else 0)
-        if rest > n:
-            for each in frame.f_locals.get(code.co_varnames[n], ()):
-                add(each)
+        for each in more:
+            add(each)
         only = getattr(function, "__kwdefaults__", None) or {}
-        for name in code.co_varnames[len(given) : n]:
+        for name in code.co_varnames[len(given) : last]:
             value = frame.f_locals.get(name)
             if not (name in only and only[name] is value):
                 add(value, f"{name}=")
@@ -214,7 +214,10 @@ class Calls:
         if frame not in self._open:
             return None
         if event == "exception":
-            self._raised[frame] = arg[1] if isinstance(arg[1], BaseException) else None
+            if not (
+                frame.f_code.co_flags & _GENERATOR and isinstance(arg[1], StopIteration)
+            ):  # of a yield from
+                self._raised[frame] = arg[1] if isinstance(arg[1], BaseException) else None
         elif event == "line":
             self._raised.pop(frame, None)
         elif event == "return":
@@ -228,6 +231,7 @@ class Calls:
     def _returned(self, frame: FrameType, value: Any) -> None:
         one, changeable, receiver = self._open[frame]
         error = self._raised.pop(frame, None)
+        dropped = isinstance(error, GeneratorExit)  # a generator that nobody asks any more
         if frame.f_code.co_flags & _GENERATOR and error is None and self._yields(frame):
             one["out"] = "yield"
             if len(one.setdefault("items", [])) < MAX_YIELDS:
@@ -235,7 +239,7 @@ class Calls:
                 one["text"] = "[" + ", ".join(one["items"]) + "]"
             return
         del self._open[frame]
-        if error is not None and value is None:
+        if error is not None and value is None and not dropped:
             one["out"], one["text"] = "raise", _raised_text(error)
         elif frame.f_code.co_flags & _GENERATOR:
             one["out"], one["text"] = "yield", one["text"] or "[]"
@@ -255,8 +259,9 @@ class Calls:
                 one["after"][str(number)] = now
 
     def _yields(self, frame: FrameType) -> bool:
+        """Whether a generator goes on later. What stands there then has another name in each Python, but is no return."""
         code = self._opnames.setdefault(frame.f_code, frame.f_code.co_code)
-        return dis.opname[code[frame.f_lasti]] in ("YIELD_VALUE", "YIELD_FROM", "SEND")
+        return not dis.opname[code[frame.f_lasti]].startswith("RETURN")
 
     def _name(self, value: Any, one: dict[str, Any]) -> None:
         """From now on, a value is called by a name of its own. It is held, so that nothing else gets its ``id``."""
