@@ -20,12 +20,14 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.environments import BuildError, Environment
 from tiltyard.errors import ArenaError, TaskError
 from tiltyard.git import GitError, Repository
+from tiltyard.pool.model import size_problems
 from tiltyard.pool.nodeids import in_order
+from tiltyard.pool.repository import REPOSITORY_LIMITS
 from tiltyard.referee.pytest_settle import settle
 from tiltyard.referee.suites import collect_suite
 from tiltyard.sources.mine.history import Candidate
 from tiltyard.sources.mine.lists import Lists, find_lists
-from tiltyard.sources.mine.material import MAX_BYTES, draft, take_apart
+from tiltyard.sources.mine.material import draft, take_apart
 from tiltyard.task import Files, SuiteWay, Task, Test
 
 NO_TEST_FILE = "changes no file that pytest collects"
@@ -127,8 +129,11 @@ class Digger:
         material = take_apart(self.repository, candidate)
         if not material.modules:
             return Entry(candidate.sha, NO_TEST_FILE)
-        if (size := sum(map(len, material.start.values()))) > MAX_BYTES:
-            return Entry(candidate.sha, TOO_BIG_TREE, f"{size} bytes, more than {MAX_BYTES}")
+        for name in ("start", "reference", "suite"):
+            for problem in size_problems(
+                getattr(material, name), name, REPOSITORY_LIMITS, candidate.sha[:10]
+            ):
+                return Entry(candidate.sha, TOO_BIG_TREE, str(problem)[:500])
         bare = hurried(draft(self.settings.name, candidate, material), self.settings)
         ready, why = self._with_environment(bare, candidate, material.modules)
         if ready is None:

@@ -22,8 +22,6 @@ from tiltyard.sources.mine.sides import is_test_side, tests_to_run
 from tiltyard.task import Files, Limits, Metadata, Task
 
 MAX_MODULES = 20
-MAX_BYTES = 256 << 20
-"""Of a start: what is bigger is no code."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CHANGELOG = re.compile(r"(changelog|changes|history|news|release[-_ ]?notes)(\.[a-z]+)?", re.IGNORECASE)
 

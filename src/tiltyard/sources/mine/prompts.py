@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 TEST_NAME = "the name of an added test"
-LEAST_CHARS = 50
-LEAST_WORDS = 8
+LEAST_CHARS = 45
+LEAST_WORDS = 6
+VAGUE_WORDS = 16
+"""A message that begins vaguely ("WIP", "cleanup") must go on for so long to say something."""
 _CODE_CHARS = 12
 """A line of the patch that is shorter is no giveaway: ``else:``, ``return x``."""
 _TRAILER = re.compile(
@@ -213,7 +215,7 @@ def _too_little(text: str, leaks: Collection[str]) -> str:
         return f"nothing is said{because}"
     if len(plain.strip()) < LEAST_CHARS or len(words) < LEAST_WORDS:
         return f"too short{because}"
-    if _VAGUE.match(plain) and len(words) < 2 * LEAST_WORDS:
+    if _VAGUE.match(plain) and len(words) < VAGUE_WORDS:
         return f"too vague{because}"
     if not _SAYS.search(plain):
         return f"says nothing of what is wrong or wanted{because}"
