@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import subprocess
@@ -321,7 +322,7 @@ def test_a_models_words_are_checked() -> None:
         assert why in wrong_with(before, bad), bad
 
 
-def test_a_model_rewords_over_a_real_socket() -> None:
+def test_a_model_rewords_over_a_real_socket(tmp_path: Path) -> None:
     pytest.importorskip("openai")
     from tests.players.model_server import Asked, Say, serving
 
@@ -341,6 +342,21 @@ def test_a_model_rewords_over_a_real_socket() -> None:
         player = ModelPlayer(settings, Reach(server.base("openai"), retries=0))
         pool = [replace(task, id=f"t{n}") for n, task in enumerate(tasks)]
         report = perturb(pool, kinds=("prompt",), words=ModelWords(player, 2), workers=0)
+        to_jsonl(pool, tmp_path / "pool.jsonl")
+        command = [
+            sys.executable,
+            "-m",
+            "tiltyard",
+            "perturb",
+            str(tmp_path / "pool.jsonl"),
+            "--out",
+            str(tmp_path / "out.jsonl"),
+            "--kinds",
+            "prompt",
+        ]
+        asked = ["--player", "openai:m", "--base-url", server.base("openai"), "--json"]
+        done = subprocess.run([*command, *asked], capture_output=True, text=True)
+    assert done.returncode == 1 and json.loads(done.stdout)["kept"] == 1, done.stderr
     assert [t.prompt for t in report.tasks] == ["Provide `f(x)`: it is 3, whatever comes."]
     assert "did not keep to the statement" in report.made[1].left_out["prompt"]
 

@@ -139,6 +139,8 @@ def _words(player: str, concurrency: int, *, budget: float | None, **asked: Any)
 def _check_out(path: Path) -> None:
     """What can't be written is found before the work."""
     if path.name.endswith((".jsonl", ".jsonl.gz")):
+        if path.exists():
+            raise UsageError(f"--out: {path} exists; expected a new name")
         if not path.absolute().parent.is_dir():
             raise UsageError(f"--out: there is no folder {path.absolute().parent}")
     elif path.exists() and (not path.is_dir() or any(path.iterdir())):
