@@ -48,6 +48,8 @@ def made(source: str, operator: str) -> list[str]:
         ("statement", "def f(x):\n    if x:\n        raise ValueError(x)\n    return x\n", []),
         ("loop", "for i in range(n + 1):\n    a()\n", [
             "for i in range(1, n + 1):", "for i in range(n):", "for i in range(n + 2):"]),
+        ("loop", "for i in range(n, -1):\n    a()\n", [
+            "for i in range(n + 1, -1):", "for i in range(n, 0):", "for i in range(n, -2):"]),
         ("slice", "x = a[n - 1:]\n", ["x = a[:]", "x = a[n:]", "x = a[n - 2:]"]),
         ("slice", "x = a[b : c]\n", [
             "x = a[: c]", "x = a[b + 1 : c]", "x = a[b - 1 : c]", "x = a[b :]", "x = a[b : c + 1]", "x = a[b : c - 1]"]),

@@ -19,9 +19,9 @@ from tiltyard.referee.inside.tracing import Calls, Lines
 from tiltyard.sources.breakage import breakage
 from tiltyard.sources.breakage.draw import changes_of, drawn
 from tiltyard.sources.breakage.prompt import prompt_of
+from tiltyard.sources.breakage.report import hiddenness
 from tiltyard.sources.breakage.subject import subject_of_files, subject_of_task
 from tiltyard.sources.breakage.symptoms import Symptom, of_program, symptom_of, tells, written
-from tiltyard.sources.breakage.trial import hiddenness
 from tiltyard.sources.breakage.trimmed import without_tests
 from tiltyard.task import Files, Metadata, Task, Test
 

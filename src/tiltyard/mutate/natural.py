@@ -15,6 +15,7 @@ from tiltyard.mutate.find import program
 from tiltyard.mutate.model import Mutation, apply
 
 _UNDONE = re.compile(r"(?s)(.*\S) (?:\+ 1 - 1|- 1 \+ 1)")
+_NEGATIVE = re.compile(r"-(\d{1,18}) ([+-]) 1")
 _TWICE = re.compile(r"(?s)(.*\S) (?:([+-]) 1 \2 1)")
 _COMPARES = re.compile(r"[^=<>!]*(?:[=!]=|[<>]=?|\b(?:not )?in\b|\bis\b)[^=<>!]*")
 _SEVERAL = re.compile(r"\b(?:and|or|if)\b")
@@ -30,6 +31,9 @@ def natural(source: str, mutation: Mutation) -> Mutation | None:
         return None  # nobody writes 'yearx'
     if mutation.operator == "condition" and _COMPARES.fullmatch(mutation.before):
         return None  # ``not a == b``; the operator "comparison" does what is meant
+    if match := _NEGATIVE.fullmatch(mutation.text):
+        number = int(match[1]) + (1 if match[2] == "-" else -1)
+        return replace(mutation, text=f"-{number}" if number else "0")
     if match := _TWICE.fullmatch(mutation.text):
         return replace(mutation, text=f"{match[1]} {match[2]} 2")
     if match := _FLOAT.fullmatch(mutation.text):

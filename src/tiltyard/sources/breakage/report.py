@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ FATES: Mapping[Fate, str] = {
 class Broken:
     """A break that works: all that makes a task of a subject. ``changed`` are the files with the fault in them, ``failing``
     and ``passing`` the tests that reach it; ``likeness`` is the same for those that behave the same and lie in the same
-    function; ``hiddenness`` goes from 0 to 1."""
+    function; ``distance`` is how many functions lie between a failing test and the change, ``lines`` how many it has."""
 
     subject: str
     mark: str
@@ -45,8 +46,31 @@ class Broken:
     passing: tuple[str, ...]
     prompt: str
     likeness: str
-    hiddenness: float
-    facts: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[str, ...]
+    distance: int
+    lines: int
+
+    @property
+    def hiddenness(self) -> float:
+        return hiddenness(len(self.failing), self.distance, self.lines, self.kinds)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """As a task's metadata has them."""
+        numbers = (("failing", len(self.failing)), ("distance", self.distance), ("changed_lines", self.lines))
+        return (("breaks", " ".join(self.kinds)), *((name, str(number)) for name, number in numbers))
+
+
+OBVIOUS = frozenset({"exception", "return", "body"})
+
+
+def hiddenness(failing: int, distance: int, lines: int, kinds: Collection[str] = ()) -> float:
+    """From 0 (everybody sees it) to 1: few tests notice it, it lies far below what they call, and it is small. Of some kinds
+    the message or the missing result leads there at once."""
+    few = 1 / (1 + math.log2(failing))
+    far = 1 - 1 / (1 + distance)
+    plain = bool(kinds) and {*kinds} <= OBVIOUS
+    return round((0.5 * few + 0.3 * far + 0.2 / lines) * (0.6 if plain else 1.0), 3)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,6 @@ LOOKED_AT = 5
 SHOWN = 3
 NOT_LOADED = (NOT_COLLECTED, "the solution did not load", f"{GONE} while loading")
 MODEL = "model"
-OBVIOUS = frozenset({"exception", "return", "body"})
 
 
 class _FellOut(Exception):
@@ -237,13 +235,9 @@ def _described(
         likeness=hashlib.sha256(
             json.dumps([ready.subject.task.digest, behaviour, places]).encode()
         ).hexdigest(),
-        hiddenness=hiddenness(len(failing), distance, lines, kinds=[c.mutation.operator for c in made]),
-        facts=(
-            ("breaks", " ".join(c.mutation.operator for c in made)),
-            ("failing", str(len(failing))),
-            ("distance", str(distance)),
-            ("changed_lines", str(lines)),
-        ),
+        kinds=tuple(c.mutation.operator for c in made),
+        distance=distance,
+        lines=lines,
     )
 
 
@@ -255,12 +249,3 @@ def _distance(ready: Ready, change: Change, failing: Sequence[int]) -> int:
         return 0
     _, depths = max(above, key=lambda pair: pair[0])
     return min((depths[i] for i in failing if i in depths), default=0)
-
-
-def hiddenness(failing: int, distance: int, lines: int, kinds: Sequence[str] = ()) -> float:
-    """From 0 (everybody sees it) to 1: few tests notice it, it lies far below what they call, and it is small. Of some kinds
-    the message or the missing result leads there at once."""
-    few = 1 / (1 + math.log2(failing))
-    far = 1 - 1 / (1 + distance)
-    plain = bool(kinds) and {*kinds} <= OBVIOUS
-    return round((0.5 * few + 0.3 * far + 0.2 / lines) * (0.6 if plain else 1.0), 3)
