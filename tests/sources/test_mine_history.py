@@ -10,6 +10,7 @@ from tests.sources.histories import History
 from tiltyard.errors import UsageError
 from tiltyard.git import Repository
 from tiltyard.sources.mine import Bounds, find_candidates
+from tiltyard.sources.mine.dig import named_in_filters
 from tiltyard.sources.mine.history import (
     NO_SOURCE,
     NO_TESTS,
@@ -22,6 +23,7 @@ from tiltyard.sources.mine.history import (
     fingerprint,
 )
 from tiltyard.sources.mine.license import license_of
+from tiltyard.sources.mine.material import new_names, readable_by_pytest
 from tiltyard.sources.mine.sides import is_source, is_test_side
 from tiltyard.sources.mine.sides import tests_to_run as concerned
 
@@ -159,3 +161,35 @@ BSD = b"Redistribution and use in source and binary forms, with or without modif
 )
 def test_licenses(files: dict[str, bytes], spdx: str) -> None:
     assert license_of(files) == spdx
+
+
+def test_old_configurations_are_made_readable() -> None:
+    """A section that no pytest of today starts with gets its name of today, and only that one."""
+    old = b"[metadata]\nname = a\n[pytest]\naddopts = -q\n"
+    made = readable_by_pytest({"setup.cfg": old, "a.py": b"[pytest]"})
+    assert made == {"setup.cfg": old.replace(b"[pytest]", b"[tool:pytest]"), "a.py": b"[pytest]"}
+    both = {"setup.cfg": b"[tool:pytest]\n[pytest]\n"}
+    assert readable_by_pytest(both) == both and readable_by_pytest({}) == {}
+
+
+def test_tools_that_a_configuration_names_are_needed() -> None:
+    """pytest does not start where a warning's class can't be imported."""
+    text = (
+        b'filterwarnings = ["error", "ignore:no data:coverage.exceptions.CoverageWarning", "ignore::box.Own"]'
+    )
+    assert named_in_filters({"pyproject.toml": text}) == ("coverage",)
+    assert named_in_filters({"docs/pyproject.toml": text, "tox.ini": b"[pytest]\naddopts = -q\n"}) == ()
+
+
+def test_new_names_are_those_that_only_the_fix_has() -> None:
+    fix = {
+        "box/a.py": b"class New:\n    LIMIT = 1\n\n    def old(self, deep=1): ...\n\ndef _hidden(): ...\n",
+        "b.txt": b"",
+    }
+    suite = {"tests/test_a.py": b"from box.a import New\nNew().old(deep=2)\nNew.LIMIT\n_hidden"}
+    assert new_names({"box/a.py": b"def old(): ...\n", "tests/x.py": b"deep"}, fix, suite) == (
+        "LIMIT",
+        "New",
+        "deep",
+    )
+    assert new_names({}, {"box/a.py": b"def broken(:\n"}, suite) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -142,12 +143,14 @@ def test_the_same_pool_on_more_workers(result: tuple[MineReport, Path], mined: M
 
 
 def test_what_lies_there_stays(mined: Mined, result: tuple[MineReport, Path]) -> None:
-    """A second time nothing is run, and a prompt that somebody wrote stays."""
+    """A second time nothing is run, and a prompt that somebody wrote stays. Half a line of the state is none."""
     report, out = result
     apart = Path(f"{out}-needs-prompt")
     prompt = next(apart.glob("box-*/prompt.md"))
     prompt.write_text("Somebody wrote this.")
     digest = load(str(out)).digest
+    with (out / ".mine" / "state.jsonl").open("a") as state:
+        state.write('{"commit": "cut off by a cra')
     again = mine(mined.path, out, **PLAIN)
     assert again.resumed == again.examined == report.examined and again.tasks == report.tasks
     assert {*again.written.values()} == {0} and load(str(out)).digest == digest
@@ -177,6 +180,10 @@ def test_other_places_and_settings_are_refused(
         mine(mined.path, tmp_path / "no" / "where", **PLAIN)
     with pytest.raises(UsageError, match="most is 0"):
         mine(mined.path, tmp_path / "x", most=0, **PLAIN)
+    with (result[1] / ".mine" / "state.jsonl").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another `tiltyard mine` is at work on"):
+            mine(mined.path, result[1], **PLAIN)
     state = tmp_path / "odd" / ".mine" / "state.jsonl"
     state.parent.mkdir(parents=True)
     state.write_text("{}\n")

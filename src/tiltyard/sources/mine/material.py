@@ -58,7 +58,7 @@ def take_apart(repository: Repository, candidate: Candidate) -> Material:
         modules,
         _said(repository, candidate, before, after),
         license_of(before),
-        _new_names(before, reference, suite),
+        new_names(before, reference, suite),
     )
 
 
@@ -74,9 +74,11 @@ def readable_by_pytest(files: dict[str, bytes]) -> dict[str, bytes]:
     )
 
 
-def _new_names(
+def new_names(
     before: Mapping[str, bytes], reference: Mapping[str, bytes], suite: Mapping[str, bytes]
 ) -> tuple[str, ...]:
+    """What the fix defines, the start's source has nowhere, and the suite uses, sorted: an interface that a prompt must
+    name."""
     defined: set[str] = set()
     for path, data in reference.items():
         if path.endswith(".py"):
