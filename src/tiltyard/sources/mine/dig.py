@@ -23,7 +23,7 @@ from tiltyard.git import GitError, Repository
 from tiltyard.pool.model import size_problems
 from tiltyard.pool.nodeids import in_order
 from tiltyard.pool.repository import REPOSITORY_LIMITS
-from tiltyard.referee.pytest_settle import settle
+from tiltyard.referee.pytest_settle import Tried, settle
 from tiltyard.referee.suites import collect_suite
 from tiltyard.sources.mine.history import Candidate
 from tiltyard.sources.mine.lists import Lists, find_lists
@@ -164,7 +164,9 @@ class Digger:
         works: SuiteWay = next((one.way for one in tried if one.works), "")
         if works:
             return replace(entry, way=works)
-        said = "; ".join(f"{one.way}: {one.passed} of {one.total}, {one.reason}" for one in tried)
+        said = "; ".join(
+            f"{one.way}: the reference passes {one.passed} of {one.total}, {_why(one)}" for one in tried
+        )
         return replace(entry, outcome=NOT_GRADED, detail=said[:500])
 
     # -- environments ----------------------------------------------------------------------------------------------
@@ -213,6 +215,10 @@ class Digger:
                 raise
             return None, str(error)
         return found.environment, ""
+
+
+def _why(one: Tried) -> str:
+    return one.reason or "and the start ends in another way than before"
 
 
 def with_environment(task: Task, environment: Environment | None) -> Task:
