@@ -190,9 +190,12 @@ def _show(report: BreakReport, out: Path) -> None:
     kinds = ", ".join(f"{kind} {n}" for kind, n in report.kinds.most_common())
     ready = [source for source in report.sources if not source.problem]
     tests = sum(source.tests for source in ready)
-    print_out(f"{len(report.tasks)} tasks of {len(ready)} sources with {tests} tests ({kinds or 'none'})")
+    sources = "1 source" if len(ready) == 1 else f"{len(ready)} sources"
+    print_out(f"{len(report.tasks)} tasks of {sources} with {tests} tests ({kinds or 'none'})")
     if report.tasks:
         print_out(f"written to {out}, the best hidden first")
+    for reason, number in report.voids.most_common(3):
+        say(f"void {number}x: {reason}")
     say(f"{report.seconds:.1f} s, seed {report.seed}")
 
 

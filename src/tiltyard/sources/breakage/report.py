@@ -118,6 +118,8 @@ class BreakReport:
     """By fate; every break that was tried is counted once."""
     kinds: Counter[str] = field(default_factory=Counter)
     """By kind, of those that were kept."""
+    voids: Counter[str] = field(default_factory=Counter)
+    """By the reason, how often the arena failed."""
     seed: int = 0
     seconds: float = 0.0
     interrupted: bool = False
@@ -130,6 +132,7 @@ class BreakReport:
             "tried": sum(self.fates.values()),
             "fates": {fate: self.fates[fate] for fate in FATES if self.fates[fate]},
             "kinds": dict(sorted(self.kinds.items())),
+            "voids": dict(sorted(self.voids.items())),
             "sources": [
                 {"name": s.name, "tests": s.tests, "left_out": s.left_out, "candidates": s.candidates, "problem": s.problem}
                 for s in self.sources

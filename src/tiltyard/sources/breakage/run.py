@@ -130,6 +130,7 @@ class _Work:
         self.valid: dict[str, tuple[Broken, Task]] = {}
         self.kinds_of: dict[str, str] = {}
         self.rejected: set[str] = set()
+        self.voids: Counter[str] = Counter()
         try:
             self._make_ready(subjects)
             self._break(self._order())
@@ -220,6 +221,7 @@ class _Work:
         broken = trial.broken
         if broken is None:
             self.fates[trial.fate] += 1
+            self.voids[trial.reason] += trial.fate == "void"
             return False
         if broken.likeness in self.rejected:
             self.fates["not validated"] += 1
@@ -242,6 +244,7 @@ class _Work:
         for n, found in self._all(jobs, partial(Validator, ready=self.ready), TRIAL_S, "validating"):
             if isinstance(found, str) or found is None:
                 self.fates["void" if isinstance(found, str) else "not validated"] += 1
+                self.voids[str(found)] += isinstance(found, str)
                 del self.best[todo[n].likeness]
                 self.rejected.add(todo[n].likeness)
             else:
@@ -287,8 +290,9 @@ class _Work:
         images = {ready.subject.name for ready in self.ready if ready.subject.as_image}
         tasks = tuple(with_image(task) if broken.subject in images else task for broken, task in made)
         spent = time.monotonic() - self.begun
+        sources = tuple(self.sources)
         return BreakReport(
-            tasks, self.count, tuple(self.sources), self.fates, kinds, self.seed, spent, interrupted
+            tasks, self.count, sources, +self.fates, kinds, +self.voids, self.seed, spent, interrupted
         )
 
 
