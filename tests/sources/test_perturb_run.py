@@ -306,7 +306,7 @@ def test_sentences_of_importers_have_templates() -> None:
     for task in (read_humaneval(row, "x", []), read_mbpp(other, "x", [])):
         assert task is not None
         made = reword(task, random.Random(1)).task
-        assert "Complete the function" not in made.prompt and "Write a function" not in made.prompt
+        assert "Complete the function" not in made.prompt and "Write a function to" not in made.prompt
         assert "This must hold" not in made.prompt
         assert facts(made.prompt) == facts(task.prompt)
 

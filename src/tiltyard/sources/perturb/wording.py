@@ -37,7 +37,7 @@ _SENTENCES: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "What is wanted is a function to {r}{e}",
             "Your task is to {r}; do it in a function{e}",
-            "Implement a function whose purpose is to {r}{e}",
+            "Provide a function whose purpose is to {r}{e}",
         ),
     ),
     (
@@ -54,8 +54,8 @@ _SENTENCES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )  # fmt: skip
 _PHRASES: tuple[tuple[str, ...], ...] = (
-    ("must not", "is not allowed to"),
-    ("must be", "has to be"),
+    ("must not", "may not"),
+    ("must be", "shall be"),
     ("if there is none", "if there isn't any"),
     ("in the order", "in the same sequence"),
     ("for each", "for every"),
@@ -65,7 +65,6 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     ("for example", "for instance"),
     ("e.g.", "for example"),
     ("i.e.", "that is"),
-    ("the number of", "how many there are of"),
     ("a list of", "a list with"),
     ("is less than", "is below"),
     ("is greater than", "is above"),
@@ -78,15 +77,12 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     ("aren't", "are not"),
     ("returns", "gives back"),
     ("return", "give back"),
-    ("given", "passed in"),
     ("contains", "holds"),
     ("otherwise", "else"),
-    ("also", "too"),
     ("example:", "an example:"),
     ("note:", "mind this:"),
     ("ignore", "leave aside"),
     ("each", "every"),
-    ("should", "is to"),
     ("find", "determine"),
     ("check whether", "tell whether"),
     ("check if", "tell whether"),
@@ -99,12 +95,10 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     ("ends", "finishes"),
     ("mend", "repair"),
     ("fix", "repair"),
-    ("reports", "what people report"),
 )
-_ONE_WAY = frozenset({"each", "return", "given", "also", "find", "should", "contains", "ends"})
+_ONE_WAY = frozenset({"each", "return", "find", "contains", "ends"})
 """Ordinary words that are exchanged in some prompts only: now and then they are part of a set phrase."""
 _BEFORE = (
-    "",
     "Here is what is needed.\n\n",
     "Please take care of the following.\n\n",
     "This is your assignment.\n\n",
@@ -123,7 +117,7 @@ def reword(task: Task, rng: random.Random) -> Change:
     """The task with its prompt in other words. Raises CantError: no template fits it."""
     prompt = _sentences(task.prompt, rng)
     prompt, phrases = _phrases(prompt, rng)
-    before, after = rng.choice(_BEFORE[1:]), rng.choice(_AFTER)
+    before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
     prompt = before + prompt.strip("\n") + after + ("\n" if task.prompt.endswith("\n") else "")
     if why := lost(task.prompt, prompt):
         raise CantError(f"the words would have changed {why}")
