@@ -16,12 +16,14 @@ import pytest
 
 from tiltyard.cells import make_wall
 from tiltyard.errors import UsageError
+from tiltyard.images import Images
 from tiltyard.pool import Pool, load, to_folder, to_jsonl
 from tiltyard.referee import Referee
 from tiltyard.sources.perturb import KINDS, as_pool, lineage, perturb
 from tiltyard.sources.perturb.by_model import ModelWords, wrong_with
 from tiltyard.sources.perturb.constants import other_constants
 from tiltyard.sources.perturb.model import CantError
+from tiltyard.sources.perturb.rename import rename
 from tiltyard.sources.perturb.reorder import reorder, reordered
 from tiltyard.sources.perturb.wording import facts, reword
 from tiltyard.task import Files, Metadata, Task, Test
@@ -125,6 +127,23 @@ def test_a_suite_of_a_repository() -> None:
     assert not re.search(r"\b(pack_box|item_count)\b", every + made.prompt)
     assert not {"store_room/boxes.py", "tests/test_boxes.py"} & {*made.start, *made.suite, *made.reference}
     assert dict(made.metadata.extra)["base_commit"] == "abc" and made.fail_to_pass != task.fail_to_pass
+
+
+def test_a_start_that_is_an_image_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILTYARD_CACHE", str(tmp_path / "cache"))
+    good = "def pack_box(item_count):\n    return item_count + 1\n"
+    task = Task(
+        id="repo", prompt="`pack_box(3)` gives 5.", grading="pytest", reward="all", way="in-process",
+        start=Images().add({"boxes.py": good.replace("1", "2").encode(), "data.bin": b"\xff\x00"}), reference=Files({"boxes.py": good}),
+        suite=Files({"test_boxes.py": "from boxes import pack_box\n\n\ndef test_pack():\n    assert pack_box(3) == 4\n"}), hidden=(Test("test_boxes.py::test_pack"),),
+    )  # fmt: skip
+    made = rename(task, random.Random(1)).task
+    assert made.start.image and made.start.image != task.start.image and made.start["data.bin"] == b"\xff\x00"
+    assert b"pack_box" not in re.sub(rb"\w+_pack_box|pack_box_\w+", b"", made.start["boxes.py"])
+    to_jsonl([made], tmp_path / "p.jsonl")
+    assert load(str(tmp_path / "p.jsonl"))[0].digest == made.digest
+    same = reword(task, random.Random(1)).task
+    assert same.start is task.start
 
 
 def test_an_interruption_keeps_what_was_made(monkeypatch: pytest.MonkeyPatch) -> None:

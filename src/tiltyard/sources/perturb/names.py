@@ -174,7 +174,7 @@ def _by_keyword(found: Found) -> None:
     """A name that is given by keyword to a function of others belongs to that function."""
     names = found.names
     for word, callees in names.keywords.items():
-        for callee, plain in callees:
+        for callee, plain in sorted(callees):
             kinds = names.bound.get(callee, set())
             known = kinds & {FUNCTION, CLASS, METHOD}
             outside = (plain and (callee in found.outside or callee in BUILTINS)) or (
