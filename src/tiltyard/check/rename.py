@@ -19,17 +19,15 @@ if TYPE_CHECKING:
 _LOOKS_UP = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 
 
-def libcst() -> Any:
-    """The module libcst with its metadata. UsageError: it is not installed."""
+def libcst(who: str = "the probes need") -> Any:
+    """The module libcst with its metadata. UsageError: it is not installed; ``who`` begins the message."""
     try:
         import libcst
         import libcst.metadata
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "libcst":
             raise
-        raise UsageError(
-            "the probes need libcst, which is not installed; pip install 'tiltyard[adequacy]'"
-        ) from None
+        raise UsageError(f"{who} libcst, which is not installed; pip install 'tiltyard[adequacy]'") from None
     return libcst
 
 

@@ -73,7 +73,7 @@ def perturb(
     no cell can be had, and :class:`Interrupted` with the report so far.
     """
     _check(kinds, count)
-    libcst()
+    libcst("perturbing needs")
     chosen = load(pool, tasks=tasks, tags=tags)
     with_name = make_wall(wall)
     wall_name = with_name.name
