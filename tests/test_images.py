@@ -30,17 +30,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_image_is_as_its_files(tmp_path: Path) -> None:
     image = Images(tmp_path / "store").add(FILES)
-    assert isinstance(image, ImageFiles) and image == FILES and FILES == image and hash(image) == hash(FILES)
+    assert isinstance(image, ImageFiles) and image == FILES and image == FILES and hash(image) == hash(FILES)
     assert dict(image) == dict(FILES) and image.digests == FILES.digests and list(image) == list(FILES)
     assert image.sizes["pkg/data.bin"] == 2 and "empty" in image and "nothing" not in image
     assert image.over({"more": b"1"}) == FILES.over({"more": b"1"})
-    assert Files({"a": "1"}, removed=["empty"]).over(image) == Files({"a": "1"}, removed=["empty"]).over(FILES)
+    assert Files({"a": "1"}, removed=["empty"]).over(image) == Files({"a": "1"}, removed=["empty"]).over(
+        FILES
+    )
     with pytest.raises(KeyError):
         image["nothing"]
 
 
 def test_the_digest_is_the_contents_and_nothing_else(tmp_path: Path) -> None:
-    one, other = Images(tmp_path / "one").add(FILES), Images(tmp_path / "other").add(dict(reversed([*FILES.items()])))
+    one, other = (
+        Images(tmp_path / "one").add(FILES),
+        Images(tmp_path / "other").add(dict(reversed([*FILES.items()]))),
+    )
     assert one.image == other.image
     assert Images(tmp_path / "one").add({**FILES, "empty": b"1"}).image != one.image
     assert Images(tmp_path / "one").add({**FILES, "empty2": b""}).image != one.image
@@ -132,7 +137,9 @@ def test_collecting_takes_the_least_recently_used_and_spares_what_is_kept_or_in_
 
 def test_a_tree_that_no_living_process_uses_is_collected(tmp_path: Path) -> None:
     code = f"from tiltyard.images import Images; print(Images({str(tmp_path / 'store')!r}).add({{'a': b'1'}}).tree())"
-    tree = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    tree = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
     assert Path(tree, "a").read_bytes() == b"1"
     assert Images(tmp_path / "store").collect(0).trees == 1 and not Path(tree).exists()
 

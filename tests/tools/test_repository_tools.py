@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-
 from tests.tools.test_visible_suite import LONG, suite
+
 from tiltyard import CodeEnv
 from tiltyard.cells import Cell, CellLimits, Run, Wall
 from tiltyard.env.walls import open_cell
@@ -47,7 +48,9 @@ def bench(cell: Cell) -> Bench:
 
 def test_matches_come_with_path_and_line_sorted(bench: Bench) -> None:
     found = search(bench, r"def parse_\w+")
-    assert found == "2 matching lines:\npkg/core.py:4: def parse_one(text):\npkg/core.py:8: def parse_two(text):"
+    assert (
+        found == "2 matching lines:\npkg/core.py:4: def parse_one(text):\npkg/core.py:8: def parse_two(text):"
+    )
 
 
 def test_hidden_files_are_searched_and_git_and_binary_ones_are_not(bench: Bench) -> None:
@@ -92,7 +95,9 @@ def test_many_and_long_lines_are_bounded(bench: Bench) -> None:
 def test_ripgrep_and_grep_find_the_same(wall: Wall, bench: Bench) -> None:
     if bench.cell.run(Run(("sh", "-c", "command -v rg"))).rc:
         pytest.skip("no ripgrep on this machine")
-    by_grep = bench.cell.run(Run(("sh", "-c", _SEARCH.replace("command -v rg", "false"), "sh", "parse_one", ".")))
+    by_grep = bench.cell.run(
+        Run(("sh", "-c", _SEARCH.replace("command -v rg", "false"), "sh", "parse_one", "."))
+    )
     by_rg = bench.cell.run(Run(("sh", "-c", _SEARCH, "sh", "parse_one", ".")))
     assert sorted(by_grep.stdout.splitlines()) == sorted(by_rg.stdout.splitlines())
 
@@ -103,8 +108,8 @@ PATCH = """diff --git a/pkg/core.py b/pkg/core.py
 --- a/pkg/core.py
 +++ b/pkg/core.py
 @@ -6,4 +6,4 @@ def parse_one(text):
- 
- 
+~
+~
  def parse_two(text):
 -    return 2
 +    return text + text
@@ -120,7 +125,7 @@ deleted file mode 100644
 +++ /dev/null
 @@ -1 +0,0 @@
 -parse_one is here too
-"""
+""".replace("~", " ")
 
 
 def test_a_patch_changes_creates_and_deletes(bench: Bench) -> None:
@@ -133,20 +138,18 @@ def test_a_patch_changes_creates_and_deletes(bench: Bench) -> None:
 
 def test_a_patch_that_does_not_fit_changes_nothing(bench: Bench) -> None:
     before = bench.cell.capture(max_file_bytes=1000, max_bytes=10000, max_files=100, max_depth=9).files
-    with pytest.raises(PlayerError, match=r"pkg/core.py: hunk 1 .* found '    return 2'.*Nothing was changed"):
+    with pytest.raises(
+        PlayerError, match=r"pkg/core.py: hunk 1 .* found '    return 2'.*Nothing was changed"
+    ):
         apply_patch(bench, PATCH.replace("-    return 2", "-    return 3"))
     with pytest.raises(PlayerError, match="it is protected here"):
         apply_patch(bench, PATCH.replace("new/file.py", "pkg/other.py"))
     for text in ("", "no patch", "--- a/x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", PATCH[:-10], PATCH[:-30]):
-        with pytest.raises(PlayerError) if text else _nothing():
-            apply_patch(bench, text)
-    assert bench.cell.capture(max_file_bytes=1000, max_bytes=10000, max_files=100, max_depth=9).files == before
-
-
-def _nothing():  # type: ignore[no-untyped-def]
-    import contextlib
-
-    return contextlib.nullcontext()
+        with contextlib.suppress(PlayerError):
+            assert apply_patch(bench, text) == "The patch changes nothing." and not text
+    assert (
+        bench.cell.capture(max_file_bytes=1000, max_bytes=10000, max_files=100, max_depth=9).files == before
+    )
 
 
 def test_nothing_is_written_through_a_link(bench: Bench) -> None:
@@ -226,7 +229,9 @@ def test_an_episode_ends_with_its_patch(wall: Wall) -> None:
     assert (reward, terminated) == (1.0, True)
     assert info["patch"] == (
         "diff --git a/note.txt b/note.txt\nnew file mode 100644\n--- /dev/null\n+++ b/note.txt\n@@ -0,0 +1 @@\n+note\n"
-        "diff --git a/pkg/__init__.py b/pkg/__init__.py\n" + patch + "diff --git a/tests/test_seen.py b/tests/test_seen.py\n"
+        "diff --git a/pkg/__init__.py b/pkg/__init__.py\n"
+        + patch
+        + "diff --git a/tests/test_seen.py b/tests/test_seen.py\n"
         "deleted file mode 100644\n--- a/tests/test_seen.py\n+++ /dev/null\n"
         + info["patch"].partition("+++ /dev/null\n")[2]
     )

@@ -252,7 +252,17 @@ def _encodable(value: Any) -> Any:
 
 
 _TEXTS = ("id", "run", "task", "task_digest", "player", "model", "ended_by", "pool", "pool_version")
-_MORE_TEXTS = ("pool_digest", "pool_spec", "wall", "observation", "void", "started", "truncated_by", "digest", "patch")
+_MORE_TEXTS = (
+    "pool_digest",
+    "pool_spec",
+    "wall",
+    "observation",
+    "void",
+    "started",
+    "truncated_by",
+    "digest",
+    "patch",
+)
 _INTEGERS = ("run_seed", "seed", "attempt", "number", "turns")
 _PLAIN = (*_TEXTS, *_MORE_TEXTS, *_INTEGERS, "reward", "seconds")
 
