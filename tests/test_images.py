@@ -74,12 +74,12 @@ def test_nothing_is_read_before_it_is_needed_and_a_pickle_is_small(tmp_path: Pat
         fresh["big"]
 
 
-def test_a_tree_is_a_folder_that_anyone_may_lay_something_over(tmp_path: Path) -> None:
+def test_a_tree_is_a_folder_with_the_files_in_it(tmp_path: Path) -> None:
     tree = Images(tmp_path / "store").add(FILES).tree()
     there = {p.relative_to(tree).as_posix(): p.read_bytes() for p in tree.rglob("*") if p.is_file()}
     assert Files(there) == FILES
-    assert stat.S_IMODE((tree / "pkg").stat().st_mode) == 0o777
-    assert stat.S_IMODE((tree / "é.txt").stat().st_mode) == 0o666
+    assert stat.S_IMODE((tree / "pkg").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tree / "é.txt").stat().st_mode) == 0o644
     assert Images(tmp_path / "store").add(FILES).tree() == tree
 
 
