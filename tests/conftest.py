@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,12 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
 
 pytest_plugins = ["tests.leftovers"]
+
+
+def pytest_configure() -> None:
+    """Where a shell started this in the background, Ctrl-C is ignored, here and in all that is started."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
