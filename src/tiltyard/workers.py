@@ -143,6 +143,36 @@ def work(
         crew.end()
 
 
+def work_all(
+    jobs: Sequence[Any],
+    make: Callable[[], Handler],
+    keep: Callable[[int, Any], None],
+    lost: Callable[[Any, str], Any],
+    *,
+    workers: int,
+    deadline_s: Callable[[Any], float],
+    progress: Progress | None,
+) -> Stop | None:
+    """``work`` with its own Stop, and with ``progress`` shown. ``keep`` gets each job's number and value as it ends;
+    ``lost(job, reason)`` makes the value of one that was lost. Returns the Stop if it was asked for before all were
+    done."""
+    if progress is not None:
+        progress.begin(len(jobs))
+    done = 0
+    try:
+        with Stop() as stop:
+            for result in work(jobs, make, workers=workers, stop=stop, deadline_s=deadline_s):
+                value = result.value if isinstance(result, Done) else lost(jobs[result.job], result.reason)
+                keep(result.job, value)
+                done += 1
+                if progress is not None:
+                    progress.advance(value)
+    finally:
+        if progress is not None:
+            progress.end()
+    return stop if done < len(jobs) else None
+
+
 def _here(jobs: Sequence[Any], make: Callable[[], Handler], stop: Stop) -> Iterator[Done | Lost]:
     handler = make()
     try:

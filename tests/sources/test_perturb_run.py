@@ -166,7 +166,7 @@ def test_an_interruption_keeps_what_was_made(monkeypatch: pytest.MonkeyPatch) ->
         stops.append(Early())
         return stops[-1]
 
-    monkeypatch.setattr("tiltyard.sources.perturb.run.Stop", stop)
+    monkeypatch.setattr("tiltyard.workers.Stop", stop)
     with pytest.raises(Interrupted) as caught:
         perturb(BUILTIN, tasks=SOME, kinds=("prompt",), workers=0, progress=Progress())
     assert len(caught.value.partial.tasks) == 1 and caught.value.partial.planned == 4

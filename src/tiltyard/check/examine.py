@@ -28,7 +28,7 @@ from tiltyard.pool import load_lenient
 from tiltyard.pool.collection import Pool
 from tiltyard.referee.pytest_settle import settle, without_tests
 from tiltyard.task import RewardRule, SuiteWay, Task
-from tiltyard.workers import Done, Interrupted, Progress, Stop, work
+from tiltyard.workers import Interrupted, Progress, Stop, work_all
 
 MAX_REPEATS = 1000
 
@@ -121,30 +121,17 @@ def _all(
     progress: Progress | None,
 ) -> Stop | None:
     """Examine the tasks, adding to ``found``. Returns the Stop if it was asked for before all were done."""
-    if progress is not None:
-        progress.begin(len(jobs))
-    done = 0
-    try:
-        with Stop() as stop:
-            for result in work(
-                jobs, make, workers=workers, stop=stop, deadline_s=lambda task: _deadline_s(task, repeats)
-            ):
-                task = jobs[result.job]
-                report = (
-                    result.value
-                    if isinstance(result, Done)
-                    else TaskReport(task.id, "void", result.reason, task.digest)
-                )
-                found[task.id] = report
-                done += 1
-                if kept is not None:
-                    kept.add(report)
-                if progress is not None:
-                    progress.advance(report)
-    finally:
-        if progress is not None:
-            progress.end()
-    return stop if done < len(jobs) else None
+
+    def keep(number: int, report: TaskReport) -> None:
+        found[jobs[number].id] = report
+        if kept is not None:
+            kept.add(report)
+
+    def lost(task: Task, reason: str) -> TaskReport:
+        return TaskReport(task.id, "void", reason, task.digest)
+
+    deadline_s = partial(_deadline_s, repeats=repeats)
+    return work_all(jobs, make, keep, lost, workers=workers, deadline_s=deadline_s, progress=progress)
 
 
 def _deadline_s(task: Task, repeats: int) -> float:

@@ -23,10 +23,10 @@ from tiltyard.check.predictions import Prediction, read_predictions
 from tiltyard.errors import UsageError
 from tiltyard.pool import Pool, load
 from tiltyard.pool.model import size_problems
-from tiltyard.pool.repository import VERSION_CONTROL
+from tiltyard.pool.repository import is_history
 from tiltyard.referee import Referee
 from tiltyard.task import Files, Task
-from tiltyard.workers import Done, Interrupted, Progress, Stop, work
+from tiltyard.workers import Interrupted, Progress, Stop, work_all
 
 GradedKind = Literal["resolved", "unresolved", "empty", "error"]
 FORMAT = "tiltyard-grading-1"
@@ -158,25 +158,20 @@ def _all(
     kept: _State | None,
     progress: Progress | None,
 ) -> Stop | None:
-    if progress is not None:
-        progress.begin(len(jobs))
-    done = 0
-    try:
-        with Stop() as stop:
-            deadline = lambda job: 120.0 + 8 * job[0].limits.grade_s  # noqa: E731
-            for result in work(jobs, make, workers=workers, stop=stop, deadline_s=deadline):
-                task, prediction = jobs[result.job]
-                graded = result.value if isinstance(result, Done) else Graded(task.id, "error", result.reason)
-                found[task.id] = graded
-                done += 1
-                if kept is not None:
-                    kept.add(_key(task, prediction), graded)
-                if progress is not None:
-                    progress.advance(graded)
-    finally:
-        if progress is not None:
-            progress.end()
-    return stop if done < len(jobs) else None
+    def keep(number: int, graded: Graded) -> None:
+        task, prediction = jobs[number]
+        found[task.id] = graded
+        if kept is not None:
+            kept.add(_key(task, prediction), graded)
+
+    def lost(job: tuple[Task, Prediction], reason: str) -> Graded:
+        return Graded(job[0].id, "error", reason)
+
+    return work_all(jobs, make, keep, lost, workers=workers, deadline_s=_deadline_s, progress=progress)
+
+
+def _deadline_s(job: tuple[Task, Prediction]) -> float:
+    return 120.0 + 8 * job[0].limits.grade_s
 
 
 class _Bench:
@@ -231,15 +226,13 @@ def submission_of(task: Task, prediction: Prediction) -> Files:
             raise
         raise UsageError(f"found a patch that can't be read ({type(error).__name__})") from None
     was, now = before.digests, after.digests
-    changed = {path: after[path] for path, sha in now.items() if was.get(path) != sha and not _of_git(path)}
+    changed = {
+        path: after[path] for path, sha in now.items() if was.get(path) != sha and not is_history(path)
+    }
     removed = {path for path in was if path not in now}
     for problem in size_problems(after, "patch", task.limits, task.id):
         raise UsageError(f"the patch makes {problem.found}; expected {problem.expected}")
     return Files(changed, removed)
-
-
-def _of_git(path: str) -> bool:
-    return bool({*VERSION_CONTROL} & {*path.split("/")})
 
 
 # -- what is known from before -----------------------------------------------------------------------------------

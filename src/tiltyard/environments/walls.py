@@ -106,11 +106,17 @@ def _kit(python: str) -> Kit | None:
         return None
     if not found.trusted:
         return Kit((), OFTEN_USED)  # the cell imports it by itself
+    packages = tuple((name, str(folder)) for name in found.trusted)
+    return Kit(packages, modules_with_pytest(folder), alone=True)
+
+
+def modules_with_pytest(folder: Path) -> tuple[str, ...]:
+    """What a fork server loads of the pytest in ``folder``, and of the standard library with it: all of pytest's modules,
+    for what is not loaded there can't be found in its cells."""
     paths = sorted((folder / "_pytest").rglob("*.py"))
     names = [".".join(path.relative_to(folder).with_suffix("").parts) for path in paths]
-    modules = [name.removesuffix(".__init__") for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
-    packages = tuple((name, str(folder)) for name in found.trusted)
-    return Kit(packages, (*OFTEN_USED, "pytest", *modules), alone=True)
+    own = [name.removesuffix(".__init__") for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
+    return (*OFTEN_USED, "pytest", *own)
 
 
 def _say(text: str) -> None:

@@ -91,10 +91,6 @@ class Images:
             )
         return ImageFiles(self, image, manifest)
 
-    def copy_from(self, files: ImageFiles) -> ImageFiles:
-        """Keep an image of another store here as well."""
-        return self.add(files)
-
     def blob(self, sha: str, size: int, path: str) -> bytes:
         """The content of one file, by its digest; ``path`` is for the message. ArenaError: lost, or changed."""
         key = (str(self.root), sha)

@@ -56,7 +56,7 @@ def _keep_images(tasks: Iterable[Task], root: Path) -> None:
     for task in tasks:
         if isinstance(task.start, ImageFiles) and task.start.image not in kept:
             kept.add(task.start.image)
-            store.copy_from(task.start)
+            store.add(task.start)
 
 
 def to_jsonl(tasks: Iterable[Task], path: str | os.PathLike[str]) -> None:

@@ -70,7 +70,12 @@ def repository_task(
 
 def without_history(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files without any version control's: what is to come must not lie in a workspace."""
-    return {path: data for path, data in files.items() if not {*VERSION_CONTROL} & {*path.split("/")}}
+    return {path: data for path, data in files.items() if not is_history(path)}
+
+
+def is_history(path: str) -> bool:
+    """Whether a path lies in a version control's folder."""
+    return bool({*VERSION_CONTROL} & {*path.split("/")})
 
 
 def _is_tests(path: str) -> bool:

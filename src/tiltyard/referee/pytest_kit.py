@@ -14,12 +14,11 @@ from pathlib import Path, PurePosixPath
 from tiltyard.cells.kit import Kit, kitted
 from tiltyard.cells.protocol import Wall
 from tiltyard.environments import environment_of, pytest_kit_of
-from tiltyard.environments.walls import OFTEN_USED
+from tiltyard.environments.walls import modules_with_pytest
 from tiltyard.errors import ArenaError
 from tiltyard.task import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_LEFT_OUT = frozenset({"freeze_support"})
 
 
 @cache
@@ -44,7 +43,7 @@ def pytest_kit() -> Kit:
             if "extra" not in marker and "python_version" not in marker and "sys_platform" not in marker:
                 match = _NAME.match(needed.strip())
                 todo += [match[0]] if match else []
-    return Kit(tuple(sorted(packages.items())), (*OFTEN_USED, "pytest", *_modules(packages["_pytest"])))
+    return Kit(tuple(sorted(packages.items())), modules_with_pytest(Path(packages["_pytest"])))
 
 
 def _packages(distribution: metadata.Distribution) -> dict[str, str]:
@@ -57,14 +56,6 @@ def _packages(distribution: metadata.Distribution) -> dict[str, str]:
             name = top.removesuffix(".py")
             out[name] = str(Path(str(distribution.locate_file(path.parts[0]))).resolve().parent)
     return out
-
-
-def _modules(folder: str) -> list[str]:
-    """All modules of pytest: what is not loaded in a fork server can't be found in its cells."""
-    root = Path(folder)
-    paths = sorted((root / "_pytest").rglob("*.py"))
-    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
-    return [name.removesuffix(".__init__") for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
 
 
 def with_pytest(wall: Wall) -> Wall:

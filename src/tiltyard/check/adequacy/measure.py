@@ -26,7 +26,7 @@ from tiltyard.referee import Referee
 from tiltyard.referee.inside.examiner import TIMED_OUT
 from tiltyard.task import Files, Task
 from tiltyard.verdict import Verdict
-from tiltyard.workers import Done, Interrupted, Progress, Stop, work
+from tiltyard.workers import Interrupted, Progress, work_all
 
 MUTANTS = 40
 INPUTS = 200
@@ -70,22 +70,13 @@ def adequacy(
         spent = time.monotonic() - begun
         return AdequacyReport(chosen.name, wall_name, seed, weak, in_order, len(jobs), spent)
 
-    if progress is not None:
-        progress.begin(len(jobs))
-    try:
-        with Stop() as stop:
-            make = partial(_Bench, wall_name, mutants, seed)
-            deadline = partial(_deadline_s, mutants)
-            for result in work(jobs, make, workers=workers, stop=stop, deadline_s=deadline):
-                one = result.value if isinstance(result, Done) else _void(jobs[result.job], result.reason)
-                found[result.job] = one
-                if progress is not None:
-                    progress.advance(one)
-    finally:
-        if progress is not None:
-            progress.end()
-    if len(found) < len(jobs):
-        raise Interrupted(report(), stop.signum)
+    make = partial(_Bench, wall_name, mutants, seed)
+    deadline_s = partial(_deadline_s, mutants)
+    stopped = work_all(
+        jobs, make, found.__setitem__, _void, workers=workers, deadline_s=deadline_s, progress=progress
+    )
+    if stopped is not None:
+        raise Interrupted(report(), stopped.signum)
     return report()
 
 

@@ -96,7 +96,7 @@ class Output:
         store = Images(place.parent / IMAGES)
         for task in tasks:
             if isinstance(task.start, ImageFiles):
-                store.copy_from(task.start)
+                store.add(task.start)
         lines = _lines(place) | {task.id: json.dumps(to_dict(task)) for task in tasks}
         _replace(place, "".join(f"{line}\n" for line in _ordered(lines, order)))
 

@@ -30,7 +30,7 @@ from tiltyard.sources.perturb.walk import CLASS, FUNCTION, METHOD, PARAM
 from tiltyard.sources.perturb.wording import reword
 from tiltyard.task import Task
 from tiltyard.verdict import Verdict
-from tiltyard.workers import Done, Interrupted, Progress, Stop, work
+from tiltyard.workers import Interrupted, Progress, Stop, work_all
 
 ORDER = ("prompt", "constants", "rename", "files", "reorder")
 """In which kinds are done: words first, for constants and names are then changed in the new ones too."""
@@ -116,24 +116,13 @@ def _all(
     progress: Progress | None,
 ) -> Stop | None:
     """Do the jobs, adding to ``found``. Returns the Stop if it was asked for before all were done."""
-    if progress is not None:
-        progress.begin(len(jobs))
-    try:
-        with Stop() as stop:
-            for result in work(jobs, make, workers=workers, stop=stop, deadline_s=_deadline_s):
-                job = jobs[result.job]
-                made = (
-                    result.value
-                    if isinstance(result, Done)
-                    else Made(job.task.id, job.variant, None, reason=f"void: {result.reason}")
-                )
-                found[result.job] = made
-                if progress is not None:
-                    progress.advance(made)
-    finally:
-        if progress is not None:
-            progress.end()
-    return stop if len(found) < len(jobs) else None
+
+    def lost(job: Job, reason: str) -> Made:
+        return Made(job.task.id, job.variant, None, reason=f"void: {reason}")
+
+    return work_all(
+        jobs, make, found.__setitem__, lost, workers=workers, deadline_s=_deadline_s, progress=progress
+    )
 
 
 def _deadline_s(job: Job) -> float:
