@@ -28,6 +28,8 @@ from tiltyard.cells.protocol import (
     CellLost,
     Entry,
     Listing,
+    NotPacked,
+    PackedCell,
     Run,
     RunResult,
 )
@@ -42,6 +44,11 @@ GRACE_S = 30.0
 FILES_S = 90.0
 NO_LIMIT = 1 << 62
 """In a field of ``CellLimits``: not limited. For walls and ``sandbox.run`` only."""
+PIECE = 1 << 20
+"""Bytes of a packed cell that are sent to a keeper at once."""
+MAX_PIECE = 8 << 20
+"""Those that are taken from one."""
+COPY_S = 300.0
 _MAX_MESSAGE = 2000
 
 _CAPS = tuple(f.name for f in fields(CellLimits))
@@ -102,6 +109,8 @@ class KeeperCell:
         self._programs: set[Program] = set()
         self.laid: ImageFiles | None = None
         """What lies below the workspace, where that is an overlay."""
+        self.over = ""
+        """The same, as ``PackedCell`` has it."""
         self._lost: str | None = None
         self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
 
@@ -127,7 +136,7 @@ class KeeperCell:
     def _ask(
         self,
         request: dict[str, Any],
-        block: bytes = b"",
+        block: bytes | memoryview = b"",
         *,
         within_s: float = FILES_S,
         max_block: int = 0,
@@ -267,6 +276,43 @@ class KeeperCell:
                 return path, reason
         self._bad("a skipped file of the wrong shape")
 
+    # -------------------------------------------------------------------------------------------- copies
+
+    def pack(self, *, max_bytes: int) -> PackedCell:
+        """See ``Copying``."""
+        pieces: list[bytes] = []
+        left, more, end = max_bytes, True, time.monotonic() + COPY_S
+        while more:
+            request = {"op": "pack", "first": not pieces, "max_bytes": max_bytes}
+            try:
+                answer, piece = self._ask(request, max_block=MAX_PIECE)
+            except CellFileError as error:
+                raise NotPacked(f"the cell can't be packed: {error}") from None
+            self._programs.clear()  # all are dead now
+            more, left = answer.get("more"), left - len(piece)
+            if type(more) is not bool or left < 0 or not piece or time.monotonic() > end:
+                self._bad("a packed cell of the wrong shape")
+            pieces.append(piece)
+        return PackedCell(b"".join(pieces), self.over)
+
+    def unpack(self, packed: PackedCell) -> None:
+        """Lay out what another cell had, in this one, in which nothing was done yet. NotPacked: then it is good for
+        nothing."""
+        if self.over != packed.over:
+            raise NotPacked(
+                "the packed cell lies over other files than this one can: "
+                f"found {self.over or 'none'}, expected {packed.over or 'none'}"
+            )
+        data = memoryview(packed.data)
+        caps = caps_of(self._limits)
+        room = {name: caps[name] for name in ("disk_bytes", "disk_files")}
+        for at in range(0, max(1, len(data)), PIECE):
+            request = {"op": "unpack", "last": at + PIECE >= len(data), **room}
+            try:
+                self._ask(request, data[at : at + PIECE])
+            except CellFileError as error:
+                raise NotPacked(f"a cell can't be opened from what was packed: {error}") from None
+
     # ---------------------------------------------------------------------------------------------- runs
 
     def run(self, run: Run) -> RunResult:
@@ -348,6 +394,16 @@ def filled(cell: _AnyKeeperCell, files: Mapping[str, bytes]) -> _AnyKeeperCell:
     """The new cell with these files in its workspace; where they can't be put there, it is closed."""
     try:
         cell.put(contents(files), fresh=True)
+    except BaseException:
+        cell.close()
+        raise
+    return cell
+
+
+def unpacked(cell: _AnyKeeperCell, packed: PackedCell) -> _AnyKeeperCell:
+    """The new cell with what was packed in it; where that can't be had, it is closed."""
+    try:
+        cell.unpack(packed)
     except BaseException:
         cell.close()
         raise

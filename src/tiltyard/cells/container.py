@@ -24,7 +24,7 @@ from typing import Any
 
 from tiltyard.cells import image as images
 from tiltyard.cells import reach
-from tiltyard.cells.client import KeeperCell, close_all, filled
+from tiltyard.cells.client import KeeperCell, close_all, filled, unpacked
 from tiltyard.cells.container_box import make_box
 from tiltyard.cells.container_modes import ExecCell, HeldCell, RunCell
 from tiltyard.cells.engine import About, Box, Engine, EngineError, connect
@@ -32,7 +32,7 @@ from tiltyard.cells.inside.container import BY_STREAMS
 from tiltyard.cells.kit import Kit
 from tiltyard.cells.process import interpreter
 from tiltyard.cells.programs import PACKAGE, Interpreter, package_lines
-from tiltyard.cells.protocol import Cell, CellLimits, Run
+from tiltyard.cells.protocol import Cell, CellLimits, PackedCell, Run
 from tiltyard.cells.rootfs import there
 from tiltyard.cells.siblings import Siblings
 from tiltyard.errors import ArenaError, UsageError
@@ -129,11 +129,22 @@ class ContainerWall:
         if self.mode == "run":
             cell: Cell = RunCell.open(self, files, limits)
         else:
-            cell = self._open(files, limits)
+            cell = filled(self._new_cell(limits), files)
         self._cells.add(cell)
         return cell
 
-    def _open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
+    def unpack(self, files: Mapping[str, bytes], limits: CellLimits, packed: PackedCell) -> Cell:
+        """See ``protocol.Copying``. In mode "run" nothing but the workspace lasts from one run to the next, and so
+        nothing else is packed."""
+        self.ready()
+        if self.mode == "run":
+            cell: Cell = RunCell.unpack(self, limits, packed)
+        else:
+            cell = unpacked(self._new_cell(limits), packed)
+        self._cells.add(cell)
+        return cell
+
+    def _new_cell(self, limits: CellLimits) -> KeeperCell:
         box = self.box(limits)
         try:
             reached = self.reach_keeper(box, self.orders(limits))
@@ -146,8 +157,7 @@ class ContainerWall:
             reached = self.reach_keeper(box, self.orders(limits))
         env = self.environment(reached.ready)
         kind = ExecCell if self.mode == "exec" else HeldCell
-        cell = kind(reached, self, box, limits=limits, env=env)
-        return filled(cell, files)
+        return kind(reached, self, box, limits=limits, env=env)
 
     def with_kit(self, kit: Kit) -> ContainerWall:
         """This wall with a kit: see ``tiltyard.cells.kit``. One for each kit, closed with this one."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tiltyard.cells.client import KeeperCell, Program
 from tiltyard.cells.container_box import memory_of, player_of
 from tiltyard.cells.process import _temp_folder, bring_up, interpreter
-from tiltyard.cells.protocol import Capture, CellLimits, CellLost, Listing, Run, RunResult
+from tiltyard.cells.protocol import Capture, CellLimits, CellLost, Listing, PackedCell, Run, RunResult
 from tiltyard.cells.start import contents
 from tiltyard.errors import ArenaError
 
@@ -103,6 +103,16 @@ class RunCell:
             raise
         return cell
 
+    @classmethod
+    def unpack(cls, of_wall: ContainerWall, limits: CellLimits, packed: PackedCell) -> RunCell:
+        cell = cls(of_wall, limits)
+        try:
+            cell._files.unpack(packed)
+        except BaseException:
+            cell.close()
+            raise
+        return cell
+
     def __init__(self, of_wall: ContainerWall, limits: CellLimits) -> None:
         self._of = of_wall
         self._limits = limits
@@ -113,7 +123,14 @@ class RunCell:
             uid, gid = player_of(about).split(":")
             player = int(uid), int(gid)
         self._files = bring_up(
-            interpreter(None), limits, {}, base=base, workspace=None, wall=of_wall.name, player=player
+            interpreter(None),
+            limits,
+            {},
+            base=base,
+            workspace=None,
+            wall=of_wall.name,
+            player=player,
+            elsewhere=True,
         )
         self._workspace = f"{base}/workspace"
         self._live: dict[KeeperCell, None] = {}
@@ -154,6 +171,10 @@ class RunCell:
         return self._files.capture(
             max_file_bytes=max_file_bytes, max_bytes=max_bytes, max_files=max_files, max_depth=max_depth
         )
+
+    def pack(self, *, max_bytes: int) -> PackedCell:
+        self._end_all()
+        return self._files.pack(max_bytes=max_bytes)
 
     # -------------------------------------------------------------------------------------------- runs
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tiltyard.cells.client import KeeperCell, filled, socket_pair
+from tiltyard.cells.client import KeeperCell, filled, socket_pair, unpacked
 from tiltyard.cells.clock import checked_instant, clock_packages
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.inside.cell import CAPS, ORDER
@@ -40,7 +40,7 @@ from tiltyard.cells.programs import (
     package_lines,
     uncached_lines,
 )
-from tiltyard.cells.protocol import CellLimits, Run
+from tiltyard.cells.protocol import CellLimits, PackedCell, Run
 from tiltyard.cells.siblings import Siblings
 from tiltyard.cells.start import Below, OnImage, below, contents
 from tiltyard.errors import ArenaError
@@ -132,6 +132,16 @@ class NamespaceWall:
             return cell
         return filled(self._new_cell(limits)[0], files)
 
+    def unpack(self, files: Mapping[str, bytes], limits: CellLimits, packed: PackedCell) -> KeeperCell:
+        """See ``protocol.Copying``."""
+        tree = below(files)
+        if tree is None:
+            return unpacked(self._new_cell(limits)[0], packed)
+        cell, said = self._with_trees(tree.trees)._new_cell(limits, tree.order)
+        if said.get("overlay"):
+            cell.laid, cell.over = tree.image, tree.order.decode()
+        return unpacked(cell, packed)
+
     def _new_cell(self, limits: CellLimits, tree: bytes = b"") -> tuple[KeeperCell, Mapping[str, Any]]:
         """A cell, which keeps its wall, and so its server, alive; and what it had to say."""
         sock, bury, said = self._bring_up(limits, None, tree)
@@ -144,7 +154,7 @@ class NamespaceWall:
         cell, said = self._new_cell(limits, tree.order)
         if not said.get("overlay"):
             return filled(cell, files), str(said.get("trouble") or "no reason given")
-        cell.laid = tree.image
+        cell.laid, cell.over = tree.image, tree.order.decode()
         if isinstance(files, OnImage) and (files.changed or files.gone):
             try:
                 cell.put(files.changed, gone=files.gone)

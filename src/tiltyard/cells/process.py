@@ -21,10 +21,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from tiltyard.cells.client import KeeperCell, close_all, filled, socket_pair
+from tiltyard.cells.client import KeeperCell, close_all, filled, socket_pair, unpacked
 from tiltyard.cells.inside import procs, tree, wire
 from tiltyard.cells.programs import Interpreter
-from tiltyard.cells.protocol import CellLimits
+from tiltyard.cells.protocol import CellLimits, PackedCell
 from tiltyard.cells.siblings import Siblings
 from tiltyard.errors import ArenaError, UsageError
 
@@ -65,6 +65,14 @@ class ProcessWall:
         return WEAKNESSES if procs.LINUX else WEAKNESSES + WEAKNESSES_ELSEWHERE
 
     def open(self, files: Mapping[str, bytes], limits: CellLimits) -> KeeperCell:
+        return filled(self._new_cell(limits), files)
+
+    def unpack(self, files: Mapping[str, bytes], limits: CellLimits, packed: PackedCell) -> KeeperCell:
+        """See ``protocol.Copying``. A cell in which something names the folder that it lies in can't be packed: a copy
+        lies in another one."""
+        return unpacked(self._new_cell(limits), packed)
+
+    def _new_cell(self, limits: CellLimits) -> KeeperCell:
         base = f"{_temp_folder()}/tiltyard-{secrets.token_hex(8)}"
         cell = bring_up(
             self._interpreter,
@@ -75,7 +83,7 @@ class ProcessWall:
             wall=self.name,
         )
         self._cells.add(cell)
-        return filled(cell, files)
+        return cell
 
     def with_python(self, python: str) -> ProcessWall:
         """This wall with another interpreter and its packages: see ``tiltyard.cells.siblings``."""
@@ -143,17 +151,24 @@ def bring_up(
     workspace: str | None,
     wall: str,
     player: tuple[int, int] | None = None,
+    elsewhere: bool = False,
 ) -> KeeperCell:
     """Start a keeper. ``base`` is the folder that it makes and removes ("": none), with the workspace in it, unless
-    ``workspace`` is a folder that exists and stays. ``player``: as root, whose the files are (uid, gid), where the code
-    runs elsewhere under these ids. Raises ArenaError with the system's words."""
+    ``workspace`` is a folder that exists and stays. ``elsewhere``: code runs in a
+    box that shows it the workspace only; ``player``: then, as root, whose the files are (uid, gid). Raises ArenaError with the system's words."""
     ours, theirs = socket_pair()
     try:
         with theirs, _said() as said:
             keeper = _spawn(theirs.fileno(), said)
             bury = _burial(keeper, base)
             try:
-                request = {"base": base, "workspace": workspace, "python": python.argv(), "player": player}
+                request = {
+                "base": base,
+                "workspace": workspace,
+                "python": python.argv(),
+                "player": player,
+                "elsewhere": elsewhere,
+            }
                 _shake_hands(ours, theirs, request, said)
             except BaseException:
                 ours.close()

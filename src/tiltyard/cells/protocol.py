@@ -31,6 +31,11 @@ class CellLost(ArenaError):
         self.during_run = during_run
 
 
+class NotPacked(ArenaError):
+    """A cell can't be packed, or not be opened again from what was packed; the message says why. The cell that was to be
+    packed goes on."""
+
+
 @dataclass(frozen=True, slots=True)
 class CellLimits:
     """Caps of one cell. Bytes and counts. What a wall can't enforce it lists in ``Wall.weaknesses``."""
@@ -115,6 +120,16 @@ class Capture:
     skipped: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PackedCell:
+    """All that lies in a cell's writable folders, to open cells from: plain data, good in every process. ``data`` is for
+    keepers only: it was made where a player's code ran, and nothing outside a cell looks into it."""
+
+    data: bytes = field(repr=False)
+    over: str = ""
+    """What its workspace lies over, if that is an overlay: then ``data`` has only what was changed."""
+
+
 class Started(Protocol):
     """A program that runs in a cell beside the keeper (the solution's host, the examiner)."""
 
@@ -161,6 +176,27 @@ class Cell(Protocol):
 
     def close(self) -> None:
         """End the cell and everything in it. May be called twice, from any thread, and never raises."""
+
+
+class Copyable(Cell, Protocol):
+    """A cell of a wall that is ``Copying``."""
+
+    def pack(self, *, max_bytes: int) -> PackedCell:
+        """Kill every process but the keeper, then take all that lies in the cell, and leave it as it is. NotPacked: it
+        takes more than ``max_bytes``, or has something that can't be copied."""
+
+
+@runtime_checkable
+class Copying(Protocol):
+    """A wall whose cells are ``Copyable``. A copy has all that the first one had, byte for byte: see ``inside.pack`` for
+    what that is, and for what no copy has (inode numbers, and the times at which an inode was made or changed). Its runs
+    begin in the same memory."""
+
+    def unpack(self, files: Mapping[str, bytes], limits: CellLimits, packed: PackedCell) -> Cell:
+        """A new cell with all that ``packed`` has. ``files`` and ``limits`` are those with which the first one was
+        opened; its disk was then the same. NotPacked: the bytes are none that ``pack`` made, the cell's limits are too
+        small for them, or its workspace can't lie here over what it lay over (no overlay can be had). ArenaError as for
+        ``open``."""
 
 
 class Wall(Protocol):

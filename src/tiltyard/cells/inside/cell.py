@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 
+from . import copying as _loaded_before_the_root_is_closed  # noqa: F401
 from . import files, keeper, lock, overlay, root, solo, wire
 from .twin import KEEPER, PLAYER, Locks, cap_group, high
 from .twin import ForkStarter as ForkStarter
@@ -54,13 +55,15 @@ def live(mail: socket.socket, locks: Locks, group: Group | None, taken: int) -> 
             solo.live(sock, starter)
         said = {"ready": True, "overlay": upper >= 0, "trouble": trouble}
         wire.send(sock, said, deadline=_soon(), fds=[os.pidfd_open(os.getpid())])
+        starter.make_twin()
     except files.FileError as error:
         wire.refuse(sock, "file", str(error))
         return
     except (OSError, wire.WireError) as error:
         wire.refuse(sock, "arena", getattr(error, "strerror", None) or str(error))
         return
-    keeper.serve(sock, _WORKSPACE, starter, own_disk=True, upper=upper)
+    beside = {path[1:]: path for path in root.WRITABLE if path != _WORKSPACE}
+    keeper.serve(sock, _WORKSPACE, starter, own_disk=True, upper=upper, beside=beside)
 
 
 def take_order(mail: socket.socket) -> tuple[dict[str, int], bool, str, socket.socket]:

@@ -96,7 +96,13 @@ def serve(sock: socket.socket, relayed: int) -> None:
     for fd in range(3):
         os.dup2(null, fd)
     os.close(null)
-    keeper.serve(sock, WORKSPACE, starter, own_disk=orders["own_disk"])
+    keeper.serve(sock, WORKSPACE, starter, own_disk=orders["own_disk"], beside=_beside())
+
+
+def _beside() -> dict[str, str]:
+    """The folders that code can write to, next to the workspace."""
+    paths = {"home": "/home", "tmp": "/tmp", "shm": "/dev/shm"}
+    return {name: path for name, path in paths.items() if os.path.isdir(path)}
 
 
 class Locks:
@@ -151,6 +157,10 @@ class Starter(twin.ForkStarter):
         if self.watcher is not None:  # a run that makes room has a moment for it
             self.watcher._next_disk = time.monotonic() + self.watcher.DISK_PAUSE_S
         return super().start(job, stdio, fds)
+
+    def _lose_twin(self) -> None:
+        super()._lose_twin()
+        self.reborn = False  # in containers addresses differ from cell to cell in any case
 
     def excess(self, job: Job) -> str | None:
         reason = super().excess(job)

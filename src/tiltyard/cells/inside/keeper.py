@@ -25,9 +25,10 @@ from .run import Job, ProcessStarter, StartError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
+    from .copying import Copying
     from .run import Starter
 
     Answer = tuple[dict[str, Any], bytes]
@@ -63,14 +64,20 @@ class Keeper:
         own_disk: bool = False,
         owner_pidfd: int = -1,
         upper: int = -1,
+        beside: Mapping[str, str] | None = None,
     ) -> None:
         self.sock = sock
         self.path = workspace
+        self.beside = dict(beside or {})
         self.root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.starter = starter
         self.hide = hide
         self.own_disk = own_disk
         self.upper = upper
+        born = os.fstat(self.root)
+        self.player = born.st_uid, born.st_gid
+        """Whose the files are that are made here."""
+        self.copying: Copying | None = None
         self.leaders: dict[int, _Leader] = {}
         """Those that live, by pid."""
         self.programs: list[_Leader] = []
@@ -92,6 +99,8 @@ class Keeper:
             "start": self.op_start,
             "poll": self.op_poll,
             "kill": self.op_kill,
+            "pack": self.op_pack,
+            "unpack": self.op_unpack,
         }
 
     # ---------------------------------------------------------------------------------------- the loop
@@ -152,6 +161,8 @@ class Keeper:
 
     def _answer(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         try:
+            if self.copying is not None and header["op"] not in ("pack", "unpack"):
+                self._end_copying()
             return self.ops[header["op"]](header, block, fds)
         except files.FileError as error:
             return {"error": "file", "text": str(error)}, b""
@@ -350,6 +361,55 @@ class Keeper:
         answer = {"files": [[path, len(data)] for path, data in found], "skipped": skipped, "kept": kept}
         return answer, b"".join(data for _, data in found)
 
+    # ---------------------------------------------------------------------------------------- copies
+
+    def op_pack(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        """The next piece of what the cell holds: see ``pack``. ``first``: of a new copy."""
+        if header["first"]:
+            self._end_copying()
+            self.kill_all()
+            if self.starter.reborn:
+                raise files.FileError("its runs no longer begin in the memory in which those of a new cell do")
+            self.copying = self._begin_copying()
+        if self.copying is None:
+            raise ValueError("there is no copy to go on with")
+        return self._copied(lambda copying: copying.pack(header), lambda answer: not answer[0]["more"])
+
+    def op_unpack(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
+        """Lay out the next piece of what another cell held, in a cell that has nothing yet."""
+        self._used = None
+        if self.copying is None:
+            self.copying = self._begin_copying()
+        return self._copied(lambda copying: copying.unpack(header, block), lambda _: header["last"])
+
+    def _begin_copying(self) -> Copying:
+        from .copying import Copying  # in a fork server it is there; other keepers need it seldom
+
+        return Copying(
+            self._workspace(),
+            self.upper,
+            self.beside,
+            player=self.player,
+            own_disk=self.own_disk,
+            not_in=self.hide,
+        )
+
+    def _copied(self, act: Callable[[Copying], Answer], was_last: Callable[[Answer], bool]) -> Answer:
+        assert self.copying is not None
+        try:
+            answer = act(self.copying)
+        except BaseException:
+            self._end_copying()
+            raise
+        if was_last(answer):
+            self._end_copying()
+        return answer
+
+    def _end_copying(self) -> None:
+        copying, self.copying = self.copying, None
+        if copying is not None:
+            copying.end()
+
 
 def serve(
     sock: socket.socket,
@@ -358,15 +418,14 @@ def serve(
     *,
     hide: bytes = b"",
     own_disk: bool = False,
-    owner_pidfd: int = -1,
     upper: int = -1,
+    beside: Mapping[str, str] | None = None,
 ) -> None:
     """Keep the cell until its owner is gone; then everything in it is dead. ``hide`` is taken out of what runs print;
-    ``own_disk``: a full disk is the player's doing, for nobody else can fill it; ``owner_pidfd`` is watched, too;
-    ``upper`` is the folder of what was changed, where the workspace is an overlay."""
-    Keeper(
-        sock, workspace, starter, hide=hide, own_disk=own_disk, owner_pidfd=owner_pidfd, upper=upper
-    ).serve()
+    ``own_disk``: a full disk is the player's doing, for nobody else can fill it; ``upper`` is the folder of what was
+    changed, where the workspace is an overlay; ``beside``: the other folders that a player can write to, by name and
+    path, which are copied with the workspace."""
+    Keeper(sock, workspace, starter, hide=hide, own_disk=own_disk, upper=upper, beside=beside).serve()
 
 
 def _pipes() -> tuple[int, int, int, tuple[int, int, int]]:
@@ -409,10 +468,15 @@ def main(argv: Sequence[str]) -> None:
             workspace = header["workspace"] or _make_folders(base)
             watched = os.open(base or workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             starter = ProcessStarter(header["python"], watched)
-            keeper = Keeper(sock, workspace, starter, hide=os.fsencode(base), owner_pidfd=owner)
+            own = () if header["elsewhere"] or not base else ("home", "tmp")
+            beside = {name: f"{base}/{name}" for name in own}
+            keeper = Keeper(
+                sock, workspace, starter, hide=os.fsencode(base), owner_pidfd=owner, beside=beside
+            )
             starter.workspace = keeper.root
             if header.get("player"):
                 _be_owner(workspace, header["player"])
+                keeper.player = tuple(header["player"])
         except OSError as error:
             at = f" {error.filename!r}" if error.filename else ""
             wire.send(sock, {"error": "arena", "text": f"{error.strerror}{at}"}, deadline=_soon())

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     class Starter(Protocol):
         """How a wall starts runs in a cell and ends them."""
 
+        reborn: bool
+        """Whether runs begin in another memory than they did in the cell when it was new."""
+
         def start(self, job: Job, stdio: tuple[int, int, int], fds: Sequence[int]) -> int:
             """Fork the leader with these as its descriptors 0, 1, 2 and 3, 4, …; its pid. Raises StartError."""
 
@@ -168,6 +171,7 @@ class ProcessStarter:
     """
 
     DISK_PAUSE_S = 0.25
+    reborn = False
 
     def __init__(self, python: Sequence[str], watched: int, workspace: int = -1) -> None:
         self.python = list(python)

@@ -1,8 +1,9 @@
 """Runs, and the keeper's *twin*: a process that stays as it was born, from which every run of a cell is forked.
 
 The order of a program's sets and the addresses that it prints follow from the state of its memory. A keeper's depends
-on all that it has done, down to how its messages were cut; so before its first run it forks its twin, which does
-nothing but wait for a byte and fork: each run begins in the same memory. What is to be run, the fork itself reads
+on all that it has done, down to how its messages were cut; so before it is asked for anything it forks its twin, which
+does nothing but wait for a byte and fork: each run begins in the same memory, in a copy of a cell, too. What is to be
+run, the fork itself reads
 from a socket. Runs are children of the keeper (CLONE_PARENT), which sees their ends. A program (see ``boot``) that is
 the only one of its cell, started before any run, is forked from the keeper itself.
 
@@ -95,8 +96,10 @@ class ForkStarter:
         """Its pid, or 0."""
         self.sock: socket.socket | None = None
         self.bell = -1
+        self.reborn = False
+        """Whether a twin was lost: the next one is forked from a keeper that has done things."""
 
-    def _make_twin(self) -> None:
+    def make_twin(self) -> None:
         ours, theirs = socket.socketpair()
         ours.settimeout(ANSWER_S)
         hear, ring = os.pipe()
@@ -112,6 +115,7 @@ class ForkStarter:
             self.sock.close()
             os.close(self.bell)
             self.sock = None
+            self.reborn = True
             try:
                 os.kill(self.twin, signal.SIGKILL)
             except ProcessLookupError:
@@ -151,7 +155,7 @@ class ForkStarter:
 
     def _ask_twin(self, job: Job, fds: list[int]) -> int:
         if self.sock is None:
-            self._make_twin()
+            self.make_twin()
         assert self.sock is not None
         told, tell = os.pipe()
         try:
