@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from conformance import CHECKS, LONG, Check, eventually, find, none_left, py, said, still_works
+from copies import COPIES
 from engine_fixture import Engine, docker, engine_of_the_tests
 
 from tiltyard import pool
@@ -78,6 +79,16 @@ def test_the_few_are_all_known() -> None:
 
 @pytest.mark.parametrize("check", FEW, ids=str)
 def test_conformance_of_other_modes(other: ContainerWall, check: Check) -> None:
+    check.on(other)
+
+
+@pytest.mark.parametrize("check", COPIES, ids=str)
+def test_copies(wall: ContainerWall, check: Check) -> None:
+    check.on(wall)
+
+
+@pytest.mark.parametrize("check", [c for c in COPIES if not c.name.startswith("random")], ids=str)
+def test_copies_of_other_modes(other: ContainerWall, check: Check) -> None:
     check.on(other)
 
 

@@ -36,9 +36,11 @@ class Clock:
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """For what the arena does for itself: the player does not pay for it."""
+        """For what the arena does for itself: the player does not pay for it. Afterwards the clock goes if it went before."""
+        went = self._since is not None
         self.stop()
         try:
             yield
         finally:
-            self.go()
+            if went:
+                self.go()

@@ -7,7 +7,7 @@ at exit. Nothing that the player's code touched is used after the submission's b
 
 How an episode ends: ``terminated`` by submit and by nothing else; ``truncated`` with ``info["truncated_by"]`` by the
 caps ("steps", "tokens", "time"), because the player's code destroyed its cell ("cell"), or because the arena lost it
-and could not make it again by playing the same actions in a fresh one ("arena", void). After the end, step gives the
+and could not make it again by playing the same actions in another one ("arena", void). After the end, step gives the
 same flags, reward 0.0 and says that the episode is over. Before the first reset it raises
 ``gymnasium.error.ResetNeeded``.
 
@@ -28,7 +28,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from tiltyard import patches
-from tiltyard.cells.protocol import Cell, CellLost, Wall
+from tiltyard.cells.protocol import Cell, CellLost, PackedCell, Wall
 from tiltyard.env.clock import Clock
 from tiltyard.env.episode import Episode, Step, own_copy
 from tiltyard.env.observation import MAX_FIRST, with_end
@@ -36,7 +36,7 @@ from tiltyard.env.overrides import limit_changes
 from tiltyard.env.scenes import Scenes
 from tiltyard.env.snapshot import Snapshot, checked, checked_count, play_again
 from tiltyard.env.spaces import ToolCallSpace, UnicodeText
-from tiltyard.env.walls import Held, capture, open_cell
+from tiltyard.env.walls import Held, capture, open_cell, pack_cell
 from tiltyard.environments import environment_wall
 from tiltyard.errors import ArenaError, PlayerError, UsageError
 from tiltyard.pool import Pool, load
@@ -100,6 +100,8 @@ class CodeEnv(gymnasium.Env[str, Any]):
         self._overrides: dict[str, Any] = {"max_steps": max_steps, "reward": reward, "limits": limits}
         self._scenes = Scenes(self.pool, limit_changes(limits, max_steps), reward)
         self._episode: Episode | None = None
+        self._packed: tuple[PackedCell, int] | None = None
+        """What the cell was opened from, or is to be, with the number of steps that are behind it."""
         longest = max(self._scenes.limits(task).observation_chars for task in self.pool)
         self.observation_space = UnicodeText(max(MAX_FIRST, longest))
         mains = tuple(dict.fromkeys(task.main for task in self.pool))
@@ -163,7 +165,7 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if task is None:
             task = self.pool[int(self.np_random.integers(len(self.pool)))]
         self._take()
-        (self._place, observation), self._behind = self._scenes.of(task), False
+        (self._place, observation), self._behind, self._packed = self._scenes.of(task), False, None
         self._episode = Episode(task, seed, observation, tokens=text.tokens(len(observation)))
         self._clock = Clock(self.limits.episode_s)
         return self._episode.last
@@ -230,15 +232,32 @@ class CodeEnv(gymnasium.Env[str, Any]):
     # -- copies of an episode --------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The episode as it is now, as plain data. ResetNeeded before the first reset; one of an episode that is over
-        is good too. It touches no cell: what comes after it in this environment is what would have come without."""
+        """The episode as it is now, as plain data, with all that lies in its cell, if one is open. ResetNeeded before
+        the first reset; one of an episode that is over is good too, and has no cell.
+
+        It leaves the cell as it is: what comes after it in this environment is what would have come without. It costs a
+        look at every file in the cell that the player or the task put there, some 20 microseconds each, and a copy of
+        their bytes, which the snapshot holds; the episode's clock stands meanwhile."""
         episode, generator = self.episode, self.np_random
         played = self._scenes.as_played(episode.task)
-        return Snapshot.of(episode, played, self._clock.elapsed_s, generator, self.np_random_seed)
+        with self._clock.standing():
+            packed = self._pack()
+            elapsed_s = self._clock.elapsed_s
+        return Snapshot.of(episode, played, elapsed_s, generator, self.np_random_seed, packed)
+
+    def _pack(self) -> PackedCell | None:
+        """What lies in the episode's cell, or will as soon as one is needed; None: only playing its steps can tell."""
+        cell = self._held.cell
+        if self.episode.over:
+            return None
+        if cell is None:
+            return self._packed[0] if self._packed and self._behind else None
+        return pack_cell(self._wall_of_cell(), cell) if self._held.pid == os.getpid() else None
 
     def restore(self, snapshot: Snapshot) -> tuple[str, dict[str, Any]]:
         """Go on from there, as often as you like; the episode that was played here is thrown away. Returns the last
-        observation and info of the snapshot's episode. The clock stands where it stood until the next step.
+        observation and info of the snapshot's episode. The clock stands where it stood until the next step. The cell is
+        opened by the first action that needs one, which costs what opening one does and some 50 microseconds a file.
 
         UsageError, with the present episode untouched, if the snapshot's task is not in this environment's pool or
         was played with other limits or another reward rule; ArenaError if the wall can't be had.
@@ -249,12 +268,13 @@ class CodeEnv(gymnasium.Env[str, Any]):
         self._np_random, self._np_random_seed = snapshot.new_generator(), snapshot.generator_seed
         episode = self._episode = snapshot.episode(task)
         self._place, self._behind = self._scenes.of(task)[0], bool(episode.steps)
+        self._packed = None if snapshot.packed is None else (snapshot.packed, len(episode.steps))
         self._clock = Clock(self.limits.episode_s, snapshot.elapsed_s, waiting=True)
         return episode.last
 
     def fork(self, k: int) -> list[CodeEnv]:
-        """``k`` environments at this point of the episode. They share the wall with this one, have a cell each as
-        soon as they need it, know nothing of each other, and are closed by the caller. UsageError, ResetNeeded and
+        """``k`` environments at this point of the episode. They share the wall with this one and one snapshot, which is
+        taken once; have a cell each as soon as they need it, know nothing of each other, and are closed by the caller. UsageError, ResetNeeded and
         ArenaError as for ``snapshot`` and ``restore``."""
         count, snapshot, forks = checked_count(k), self.snapshot(), list[CodeEnv]()
         try:
@@ -298,15 +318,19 @@ class CodeEnv(gymnasium.Env[str, Any]):
         if self._held.cell is None and self._behind:
             self._play_again("the episode goes on from a snapshot")
         if self._held.cell is None:
-            assert self._held.wall is not None
-            wall = environment_wall(self._held.wall, self.task)
-            self._held.cell = open_cell(
-                wall, self._place.files, self.limits, pytest=self.task.grading == "pytest"
-            )
+            self._held.cell = self._open()
         return self._held.cell
 
+    def _wall_of_cell(self) -> Wall:
+        assert self._held.wall is not None
+        return environment_wall(self._held.wall, self.task)
+
+    def _open(self, packed: PackedCell | None = None) -> Cell:
+        pytest = self.task.grading == "pytest"
+        return open_cell(self._wall_of_cell(), self._place.files, self.limits, pytest=pytest, packed=packed)
+
     def _again(self, what: Callable[[], _T]) -> _T:
-        """Do it; where the arena fails or the cell is lost, once more in a fresh cell: what the player's code did to its
+        """Do it; where the arena fails or the cell is lost, once more in another cell: what the player's code did to its
         cell it does again, what happened to it by chance does not come back."""
         try:
             return what()
@@ -320,12 +344,20 @@ class CodeEnv(gymnasium.Env[str, Any]):
             return what()
 
     def _play_again(self, why: str) -> None:
-        """A fresh cell in which everything was done that the player did so far. ArenaError if it comes out different."""
+        """A cell in which everything was done that the player did so far: what a snapshot packed, and then what the steps
+        since then did; without such, all steps in a fresh one. ArenaError if one comes out different."""
         self._held.close_cell()
         self._behind = False
         with self._clock.standing():
             try:
-                play_again(self.episode.steps, self._carried_out, why)
+                done = 0
+                if self._packed is not None:
+                    packed, steps = self._packed
+                    try:
+                        self._held.cell, done = self._open(packed), steps
+                    except (ArenaError, OSError) as failure:
+                        why = f"{why}, whose cell can't be opened ({failure})"
+                play_again(self.episode.steps, done, self._carried_out, why)
             except BaseException:
                 self._held.close_cell()  # one that is on half of the way is of no use
                 self._behind = True

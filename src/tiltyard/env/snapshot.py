@@ -1,23 +1,29 @@
 """An episode at one point, as plain data, and how its cell is brought there again.
 
-Between two steps no process of the player is alive, so a cell is what was done in it. A snapshot therefore holds no
-file: it holds the steps, and a cell is made again by playing their actions in a fresh one and comparing every
-observation. That is exact where copied files are not (a FIFO, a link, an empty folder, modes, the order of a folder,
-what lies in /tmp), and taking a snapshot neither touches the cell nor costs anything. A file tool played again costs a
-tenth of a millisecond; a run of the tests, what it cost the first time. Code that does something else each time it
-runs, and shows it, can't be brought back: then the episode is void, with the reason.
+Between two steps no process of the player is alive, so a cell is what lies in it. A snapshot holds that, packed by the
+cell's own keeper (see ``cells.protocol.Copying``), and the steps. A copy of the episode opens a cell from the packed one
+when it needs a cell: what was random stays what it was, a run of the tests that took a minute is not run again, and
+code finds what it left, down to FIFOs, links, modes and the order of a folder.
 
-Never holds a cell, a path of the machine, or anything of a task but its id and digests.
+Where there is no packed cell (none was open yet, the wall can't, it would be larger than ``walls.MAX_PACKED``, or it has
+what can't be copied), and where a cell was lost, the recorded actions are played in a fresh one, after those that are in
+the packed cell if there is one, and every observation is compared. That costs what the steps did cost. Code that does
+something else each time it runs, and shows it, can't be brought back like this: then the episode is void, with the
+reason.
+
+What is packed is for keepers: nothing here looks into it. Never holds a cell, a path of the machine, or anything of a
+task but its id and digests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from tiltyard.cells.protocol import PackedCell
 from tiltyard.env.episode import Episode, Step, own_copy
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.pool import Pool
@@ -26,8 +32,10 @@ from tiltyard.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An episode at one point. Frozen, picklable, of a kilobyte and the texts of its steps; good for any number of
-    restores, in any process that has the same tasks."""
+    """An episode at one point. Frozen, picklable, good for any number of restores, in any process that has the same
+    tasks. It holds a kilobyte, the texts of its steps, and the packed cell: the bytes of what was written there (of a
+    repository, of what was changed) and some 50 bytes for each file and folder, 64 MiB at the most. Copies of one
+    snapshot in one process share these bytes."""
 
     task_id: str
     task_digest: str
@@ -44,10 +52,18 @@ class Snapshot:
     generator: Mapping[str, Any]
     """The state of the environment's generator, with which a later reset draws its task."""
     generator_seed: int
+    packed: PackedCell | None = field(default=None, repr=False)
+    """What lay in the cell; None: the steps tell (see the module's first lines)."""
 
     @classmethod
     def of(
-        cls, episode: Episode, played: Task, elapsed_s: float, generator: np.random.Generator, seed: int
+        cls,
+        episode: Episode,
+        played: Task,
+        elapsed_s: float,
+        generator: np.random.Generator,
+        seed: int,
+        packed: PackedCell | None,
     ) -> Snapshot:
         """The episode as it is now; shares nothing with it that can be changed."""
         return cls(
@@ -61,6 +77,7 @@ class Snapshot:
             elapsed_s=elapsed_s,
             generator=own_copy(generator.bit_generator.state),
             generator_seed=seed,
+            packed=packed,
         )
 
     def task_in(self, pool: Pool, as_played: Callable[[Task], Task]) -> Task:
@@ -110,10 +127,11 @@ def checked_count(k: object) -> int:
     return int(k)
 
 
-def play_again(steps: Iterable[Step], play: Callable[[str], str], why: str) -> None:
-    """Bring a fresh cell to where these steps brought the old one. ``play`` carries out an action and gives the
-    observation. ArenaError if one comes out different, with ``why`` it was needed."""
-    for number, step in enumerate(steps, 1):
+def play_again(steps: Sequence[Step], after: int, play: Callable[[str], str], why: str) -> None:
+    """Bring a cell that has the first ``after`` of these steps behind it to where all of them brought the old one.
+    ``play`` carries out an action and gives the observation. ArenaError if one comes out different, with ``why`` it was
+    needed."""
+    for number, step in enumerate(steps[after:], after + 1):
         if play(step.action) != step.observation:
             raise ArenaError(f"{why}, and step {number} of the episode came out different when played again")
 

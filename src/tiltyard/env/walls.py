@@ -12,14 +12,27 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from typing import cast
 
 from tiltyard.cells import make_wall
-from tiltyard.cells.protocol import Capture, Cell, CellLimits, Wall
+from tiltyard.cells.protocol import (
+    Capture,
+    Cell,
+    CellLimits,
+    Copyable,
+    Copying,
+    NotPacked,
+    PackedCell,
+    Wall,
+)
+from tiltyard.errors import ArenaError
 from tiltyard.referee.pytest_kit import with_pytest
 from tiltyard.task import Limits
 
 MAX_DEPTH = 32
 """Of a file in a capture: parts of its path."""
+MAX_PACKED = 64 << 20
+"""Bytes of a packed cell; one that would have more is brought back by playing its actions again."""
 
 
 class _Shared:
@@ -108,10 +121,33 @@ class Held:
         give_back()
 
 
-def open_cell(wall: Wall, files: Mapping[str, bytes], limits: Limits, *, pytest: bool = False) -> Cell:
-    """A player's cell, within the task's limits. ``pytest``: its runs find pytest ready."""
+def open_cell(
+    wall: Wall,
+    files: Mapping[str, bytes],
+    limits: Limits,
+    *,
+    pytest: bool = False,
+    packed: PackedCell | None = None,
+) -> Cell:
+    """A player's cell, within the task's limits. ``pytest``: its runs find pytest ready; ``packed``: with what lay in
+    another one (NotPacked, where this wall can't)."""
     wall = with_pytest(wall) if pytest else wall
-    return wall.open(files, CellLimits(**{f.name: getattr(limits, f.name) for f in fields(CellLimits)}))
+    caps = CellLimits(**{f.name: getattr(limits, f.name) for f in fields(CellLimits)})
+    if packed is None:
+        return wall.open(files, caps)
+    if not isinstance(wall, Copying):
+        raise NotPacked(f"cells of the {wall.name} wall can't be copied")
+    return wall.unpack(files, caps, packed)
+
+
+def pack_cell(wall: Wall, cell: Cell) -> PackedCell | None:
+    """All that lies in a player's cell; None where it can't be packed, or the cell is lost."""
+    if not isinstance(wall, Copying):
+        return None
+    try:
+        return cast(Copyable, cell).pack(max_bytes=MAX_PACKED)
+    except (ArenaError, OSError):
+        return None
 
 
 def capture(cell: Cell, limits: Limits) -> Capture:

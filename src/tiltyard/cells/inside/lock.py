@@ -87,7 +87,12 @@ def clone(flags: int) -> int:
         flags |= _CHILD_TID  # or abort() would signal a thread of the parent
     last = (0, address) if _MACHINE == "aarch64" else (address, 0)
     arguments = [_ulong(value) for value in (flags | signal.SIGCHLD, 0, 0, *last)]
-    return _check_namespaces(_libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments), "clone", flags)
+    result = _libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments)
+    if result > 0:
+        # A call leaves the free memory that it took in the opposite order: every other child would begin in another
+        # memory. One more puts it back. It is refused: no range of descriptors ends below its beginning.
+        _libc.syscall(ctypes.c_long(_arch().calls["close_range"]), *arguments)
+    return _check_namespaces(result, "clone", flags)
 
 
 def fork() -> int:

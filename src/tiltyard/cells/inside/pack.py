@@ -98,12 +98,14 @@ class Packer:
         self.entries = 0
         self.numbers: dict[tuple[int, int], int] = {}
         self.device = -1
+        self.overlay = False
 
     def __iter__(self) -> Iterator[bytes]:
         yield self._record(MAGIC)
         for place in self.places:
             name = place.name.encode()
             self.device = os.fstat(place.fd).st_dev
+            self.overlay = place.fd != place.face
             yield self._record(self._meta(ROOT, name, os.fstat(place.face), 0))
             yield from self._tree(place.fd)
         yield self._record(bytes((END,)))
@@ -120,7 +122,8 @@ class Packer:
 
     def _meta(self, kind: int, name: bytes, found: os.stat_result, number: int) -> bytes:
         mode = stat.S_IMODE(found.st_mode)
-        times = *divmod(found.st_atime_ns, BILLION), *divmod(found.st_mtime_ns, BILLION)
+        accessed = found.st_mtime_ns if kind == LINK else found.st_atime_ns  # a link can't be read without a trace
+        times = *divmod(accessed, BILLION), *divmod(found.st_mtime_ns, BILLION)
         owner = found.st_uid, found.st_gid
         others = owner != self.player
         packed = META.pack(kind, len(name), mode, *times, number, others) + name
@@ -183,6 +186,8 @@ class Packer:
         if kind == DIR:
             folders.append((name, found))
             return self._meta(kind, name, found, 0)
+        if self.overlay and kind == CHAR and found.st_rdev == 0:  # the kernel's own: it hides what lies below
+            return META.pack(kind, len(name), 0, 0, 0, 0, 0, 0, False) + name + DEVICE.pack(0, 0)
         number = 0
         if found.st_nlink > 1:
             inode = found.st_dev, found.st_ino

@@ -256,7 +256,7 @@ class Unpacker:
                 if entry.number not in firsts:
                     raise _broken("a name of something that is not there")
                 made = firsts[entry.number]
-            _make(fd, entry.name, made)
+            _make(fd, entry.name, made, hides=self.overlay and made.device == (0, 0))
             if entry.number:
                 self.links[entry.number] = self._hold(fd), entry.name
 
@@ -345,8 +345,9 @@ def _lists_newest_first(fd: int, one: bytes, other: bytes) -> bool:
             os.rmdir(name, dir_fd=fd)
 
 
-def _make(fd: int, name: bytes, entry: _Entry) -> None:
-    """Make an entry. What can be opened without harm gets its mode and times when it is filled, the others here."""
+def _make(fd: int, name: bytes, entry: _Entry, *, hides: bool) -> None:
+    """Make an entry. What can be opened without harm gets its mode and times when it is filled, the others here, but for
+    a device that ``hides`` what lies below an upper folder."""
     kind = entry.kind
     if kind == pack.FILE:
         os.close(os.open(name, _MAKE, 0o600, dir_fd=fd))
@@ -368,6 +369,8 @@ def _make(fd: int, name: bytes, entry: _Entry) -> None:
         os.mknod(name, (stat.S_IFCHR if kind == pack.CHAR else stat.S_IFBLK) | 0o600, os.makedev(*entry.device), dir_fd=fd)
     else:
         raise _broken("something of no kind")
+    if kind == pack.CHAR and hides:
+        return
     if entry.owner is not None:
         os.chown(name, *entry.owner, dir_fd=fd, follow_symlinks=False)
     if kind != pack.LINK:
