@@ -51,7 +51,7 @@ def write(content: str, path: str = "solution.py") -> dict[str, str]:
 
 
 # What a run of the tests leaves in the workspace and beside it, and what it sees of all that in the next run. No copy of
-# regular files would bring it back.
+# regular files alone would bring it back.
 HOSTILE = """\
 import os, stat
 def see(where):
@@ -144,13 +144,16 @@ def whole(wall: Wall, prefix: list[Any], end: list[Any]) -> tuple[list[Any], str
 # -- the same as without ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("how", ["copied", "played again"])
 @pytest.mark.parametrize("name", PREFIXES)
-def test_what_follows_is_what_would_have_come_without(wall: Wall, name: str) -> None:
+def test_what_follows_is_what_would_have_come_without(wall: Wall, name: str, how: str) -> None:
     prefix = PREFIXES[name]
-    with CodeEnv(TASKS, wall=wall) as env, CodeEnv(TASKS, wall=wall) as other:
+    used = wall if how == "copied" else Counting(wall)
+    with CodeEnv(TASKS, wall=used) as env, CodeEnv(TASKS, wall=used) as other:
         env.reset(seed=3, task_id="add")
         play(env, prefix)
         snapshot = env.snapshot()
+        assert (snapshot.packed is not None) == (how == "copied" and name != "nothing")
         for end in ENDS.values():
             expected = whole(wall, prefix, end)
             other.restore(snapshot)
@@ -248,7 +251,8 @@ def test_time_goes_on_from_where_it_was(wall: Wall) -> None:
         env.step(VIEW)
         snapshot = replace(env.snapshot(), elapsed_s=999.0)
         env.restore(snapshot)
-        assert env.snapshot().elapsed_s == 999.0, "it stands until the next step"
+        for _ in range(3):
+            assert env.snapshot().elapsed_s == 999.0, "it stands until the next step"
         env.restore(replace(snapshot, elapsed_s=1000.5))
         *_, truncated, info = env.step(VIEW)
         assert (truncated, info["truncated_by"]) == (True, "time")
@@ -257,7 +261,7 @@ def test_time_goes_on_from_where_it_was(wall: Wall) -> None:
 
 def test_what_the_arena_plays_again_costs_no_time(wall: Wall) -> None:
     slow = "import time\ntime.sleep(0.6)\ndef add(a, b):\n    return a + b\n"
-    with CodeEnv([ADD], wall=wall) as env:
+    with CodeEnv([ADD], wall=Counting(wall)) as env:
         env.reset()
         play(env, [write(slow), RUN])
         snapshot = replace(env.snapshot(), elapsed_s=100.0)
@@ -273,7 +277,7 @@ def test_what_the_arena_plays_again_costs_no_time(wall: Wall) -> None:
 
 
 class Counting:
-    """A real wall that counts its cells, and whose cells fail where they are told to."""
+    """A real wall that counts its cells, whose cells fail where they are told to, and can't be copied."""
 
     name = "process"
     weaknesses = ()
@@ -552,8 +556,9 @@ CHANCE = "import time\nprint(time.time_ns())\ndef add(a, b):\n    return a + b\n
 
 
 def test_what_comes_out_different_is_void(wall: Wall) -> None:
-    """Code that shows the clock can't be brought back: that is said, and never taken for the same episode."""
-    with CodeEnv([ADD], wall=wall) as env:
+    """Code that shows the clock can't be brought back by playing it again: that is said, and never taken for the same
+    episode."""
+    with CodeEnv([ADD], wall=Counting(wall)) as env:
         env.reset()
         play(env, [VIEW, write(CHANCE), RUN])
         for end in (LIST, SUBMIT):
