@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -273,7 +272,10 @@ def deep_trees_can_be_copied(g: Ground) -> None:
 @check()
 def many_files_can_be_copied(g: Ground) -> None:
     cell = g.open()
-    said(cell, "import os\nfor n in range(40):\n  os.mkdir(f'd{n}')\n  for k in range(99): open(f'd{n}/{k}', 'w').write(f'{k}')")
+    said(
+        cell,
+        "import os\nfor n in range(40):\n  os.mkdir(f'd{n}')\n  for k in range(99): open(f'd{n}/{k}', 'w').write(f'{k}')",
+    )
     packed = pack(cell)
     other = copy(g, packed, {})
     sums = "import os\nprint([(b, d, f, [open(os.path.join(b, x)).read() for x in f]) for b, d, f in os.walk('.')])"
@@ -357,5 +359,3 @@ def random_changes_harm_nobody(g: Ground) -> None:
         other.list(max_entries=100)
         other.close()
     still_works(g.open())
-
-

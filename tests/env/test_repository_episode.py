@@ -166,8 +166,16 @@ def test_limits_of_a_command_are_the_tasks(wall: Wall) -> None:
 
 
 def test_a_copy_after_what_can_not_be_done_again(env: CodeEnv) -> None:
-    do(env, "bash", command="rm lib/old.py; head -c 12 /dev/urandom | base64 > lib/random.txt; mkdir -p a/b; rm -r tests")
-    do(env, "bash", command="date +%N; git add -A 2>/dev/null; mkfifo pipe; ln -s lib link; ls -lR --time-style=+%N")
+    do(
+        env,
+        "bash",
+        command="rm lib/old.py; head -c 12 /dev/urandom | base64 > lib/random.txt; mkdir -p a/b; rm -r tests",
+    )
+    do(
+        env,
+        "bash",
+        command="date +%N; git add -A 2>/dev/null; mkfifo pipe; ln -s lib link; ls -lR --time-style=+%N",
+    )
     seen = "ls -lR --time-style=+%N; cat lib/random.txt; git status --short 2>/dev/null; git diff --cached --stat 2>/dev/null"
     snapshot = env.snapshot()
     assert snapshot.packed is not None
@@ -177,7 +185,11 @@ def test_a_copy_after_what_can_not_be_done_again(env: CodeEnv) -> None:
     for fork in forks:
         with fork:
             assert do(fork, "bash", command=seen) == expected
-            do(fork, "bash", command="git checkout -q -- tests 2>/dev/null || git reset -q --hard; rm -rf lib/random.txt a")
+            do(
+                fork,
+                "bash",
+                command="git checkout -q -- tests 2>/dev/null || git reset -q --hard; rm -rf lib/random.txt a",
+            )
             do(fork, "write_file", path="lib/core.py", content=SOLVED)
     env.restore(snapshot)
     assert do(env, "bash", command=seen) == expected

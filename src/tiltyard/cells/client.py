@@ -281,7 +281,8 @@ class KeeperCell:
     def pack(self, *, max_bytes: int) -> PackedCell:
         """See ``Copying``."""
         pieces: list[bytes] = []
-        left, more, end = max_bytes, True, time.monotonic() + COPY_S
+        left, end = max_bytes, time.monotonic() + COPY_S
+        more: Any = True
         while more:
             request = {"op": "pack", "first": not pieces, "max_bytes": max_bytes}
             try:

@@ -163,12 +163,12 @@ def bring_up(
             bury = _burial(keeper, base)
             try:
                 request = {
-                "base": base,
-                "workspace": workspace,
-                "python": python.argv(),
-                "player": player,
-                "elsewhere": elsewhere,
-            }
+                    "base": base,
+                    "workspace": workspace,
+                    "python": python.argv(),
+                    "player": player,
+                    "elsewhere": elsewhere,
+                }
                 _shake_hands(ours, theirs, request, said)
             except BaseException:
                 ours.close()

@@ -102,7 +102,7 @@ def serve(sock: socket.socket, relayed: int) -> None:
 def _beside() -> dict[str, str]:
     """The folders that code can write to, next to the workspace."""
     paths = {"home": "/home", "tmp": "/tmp", "shm": "/dev/shm"}
-    return {name: path for name, path in paths.items() if os.path.isdir(path)}
+    return {name: path for name, path in paths.items() if os.access(path, os.W_OK)}
 
 
 class Locks:

@@ -40,6 +40,8 @@ class Copying:
         self.own_disk = own_disk
         self.not_in = not_in
         self.opened: list[int] = []
+        self.over = False
+        """Whether all is let go of: after the last piece, or an error."""
         self.packing: Iterator[bytes] | None = None
         self.unpacking: Unpacker | None = None
         self.places = [Place("workspace", workspace if upper < 0 else upper, workspace)]
@@ -53,10 +55,19 @@ class Copying:
 
     def pack(self, header: dict[str, Any]) -> Answer:
         """The next piece; ``more`` says whether there is another."""
+        more = False
+        try:
+            piece, more = self._next_piece(header["max_bytes"])
+            return {"more": more}, piece
+        finally:
+            if not more:
+                self.end()
+
+    def _next_piece(self, max_bytes: int) -> tuple[bytes, bool]:
         if self.packing is None:
             packer = Packer(
                 self.places,
-                max_bytes=header["max_bytes"],
+                max_bytes=max_bytes,
                 player=self.player,
                 own_disk=self.own_disk,
                 not_in=self.not_in,
@@ -68,11 +79,21 @@ class Copying:
             pieces.append(piece)
             size += len(piece)
             if size >= PIECE:
-                return {"more": True}, b"".join(pieces)
-        return {"more": False}, b"".join(pieces)
+                return b"".join(pieces), True
+        return b"".join(pieces), False
 
     def unpack(self, header: dict[str, Any], block: bytes) -> Answer:
         """Lay out the next piece; ``last`` says that no other will come."""
+        more = False
+        try:
+            self._lay_out(header, block)
+            more = not header["last"]
+            return {}, b""
+        finally:
+            if not more:
+                self.end()
+
+    def _lay_out(self, header: dict[str, Any], block: bytes) -> None:
         if self.unpacking is None:
             most_files, most_bytes = header.get("disk_files"), header.get("disk_bytes")
             if self.own_disk:  # which counts for itself; this only bounds what is kept in memory
@@ -83,10 +104,10 @@ class Copying:
         self.unpacking.feed(block)
         if header["last"]:
             self.unpacking.finish()
-        return {}, b""
 
     def end(self) -> None:
         """Let go of everything. May be called twice."""
+        self.over = True
         if self.packing is not None:
             self.packing.close()  # type: ignore[attr-defined]  # a generator, which puts modes back
             self.packing = None

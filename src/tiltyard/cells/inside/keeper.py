@@ -161,7 +161,7 @@ class Keeper:
 
     def _answer(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         try:
-            if self.copying is not None and header["op"] not in ("pack", "unpack"):
+            if self.copying is not None and (self.copying.over or header["op"] not in ("pack", "unpack")):
                 self._end_copying()
             return self.ops[header["op"]](header, block, fds)
         except files.FileError as error:
@@ -369,41 +369,27 @@ class Keeper:
             self._end_copying()
             self.kill_all()
             if self.starter.reborn:
-                raise files.FileError("its runs no longer begin in the memory in which those of a new cell do")
-            self.copying = self._begin_copying()
-        if self.copying is None:
-            raise ValueError("there is no copy to go on with")
-        return self._copied(lambda copying: copying.pack(header), lambda answer: not answer[0]["more"])
+                raise files.FileError("its runs begin in another memory than those of a new cell")
+        return self._begun_copying().pack(header)
 
     def op_unpack(self, header: dict[str, Any], block: bytes, fds: list[int]) -> Answer:
         """Lay out the next piece of what another cell held, in a cell that has nothing yet."""
         self._used = None
-        if self.copying is None:
-            self.copying = self._begin_copying()
-        return self._copied(lambda copying: copying.unpack(header, block), lambda _: header["last"])
+        return self._begun_copying().unpack(header, block)
 
-    def _begin_copying(self) -> Copying:
+    def _begun_copying(self) -> Copying:
         from .copying import Copying  # in a fork server it is there; other keepers need it seldom
 
-        return Copying(
-            self._workspace(),
-            self.upper,
-            self.beside,
-            player=self.player,
-            own_disk=self.own_disk,
-            not_in=self.hide,
-        )
-
-    def _copied(self, act: Callable[[Copying], Answer], was_last: Callable[[Answer], bool]) -> Answer:
-        assert self.copying is not None
-        try:
-            answer = act(self.copying)
-        except BaseException:
-            self._end_copying()
-            raise
-        if was_last(answer):
-            self._end_copying()
-        return answer
+        if self.copying is None:
+            self.copying = Copying(
+                self._workspace(),
+                self.upper,
+                self.beside,
+                player=self.player,
+                own_disk=self.own_disk,
+                not_in=self.hide,
+            )
+        return self.copying
 
     def _end_copying(self) -> None:
         copying, self.copying = self.copying, None

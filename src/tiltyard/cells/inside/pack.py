@@ -122,7 +122,8 @@ class Packer:
 
     def _meta(self, kind: int, name: bytes, found: os.stat_result, number: int) -> bytes:
         mode = stat.S_IMODE(found.st_mode)
-        accessed = found.st_mtime_ns if kind == LINK else found.st_atime_ns  # a link can't be read without a trace
+        # a link can't be read without a trace
+        accessed = found.st_mtime_ns if kind == LINK else found.st_atime_ns
         times = *divmod(accessed, BILLION), *divmod(found.st_mtime_ns, BILLION)
         owner = found.st_uid, found.st_gid
         others = owner != self.player
@@ -160,7 +161,7 @@ class Packer:
 
     def _folder(self, fd: int) -> Generator[bytes, None, list[Found]]:
         """What is in a folder, but for what is in the folders in it, which are returned, the first one last."""
-        names = os.listdir(fd)  # noqa: PTH208  (pathlib would cost each fresh interpreter some milliseconds)
+        names = os.listdir(fd)
         self.entries += len(names)
         if self.entries > MAX_ENTRIES:
             raise FileError(f"the cell holds more than {MAX_ENTRIES} files and folders")

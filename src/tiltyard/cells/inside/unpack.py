@@ -7,8 +7,6 @@ on bytes and files are the disk's own, or counted here. Bytes that are not what 
 :class:`files.FileError`; the cell is then good for nothing, and its owner closes it.
 """
 
-# pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH101, PTH102, PTH105, PTH106, PTH107, PTH108, PTH208, PTH211
 from __future__ import annotations
 
 import os
@@ -34,9 +32,9 @@ MAX_TARGET = 4095
 MAX_HOLDERS = 256
 """Folders that are kept open because something in them has another name elsewhere."""
 _OVERLAY = "user.overlay."
-_OVERLAYS_OWN = ("opaque", "origin", "impure", "nlink", "protattr", "uuid", "overlay.")
-"""What the kernel notes in an upper folder, with what a player's attributes of such names become in it. The rest would
-lead elsewhere in the tree below."""
+_OVERLAYS_OWN = ("opaque", "origin", "impure", "nlink", "protattr", "uuid")
+"""What the kernel notes in an upper folder; a player's attributes of such names are there with another ``overlay.`` in front. The
+rest would lead elsewhere in the tree below."""
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILL = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -316,7 +314,8 @@ class Unpacker:
 
     def _set_attributes(self, fd: int, attributes: Attributes) -> None:
         for name, value in attributes:
-            if self.overlay and name.startswith(_OVERLAY) and not name[len(_OVERLAY) :].startswith(_OVERLAYS_OWN):
+            kind = name[len(_OVERLAY) :] if self.overlay and name.startswith(_OVERLAY) else ""
+            if kind and kind not in _OVERLAYS_OWN and not kind.startswith("overlay."):
                 raise _broken("an attribute that the kernel does not set")
             os.setxattr(fd, name, value)
 
@@ -366,7 +365,12 @@ def _make(fd: int, name: bytes, entry: _Entry, *, hides: bool) -> None:
     elif kind == pack.SOCKET:
         os.mknod(name, stat.S_IFSOCK | 0o600, dir_fd=fd)
     elif kind in (pack.CHAR, pack.BLOCK):
-        os.mknod(name, (stat.S_IFCHR if kind == pack.CHAR else stat.S_IFBLK) | 0o600, os.makedev(*entry.device), dir_fd=fd)
+        os.mknod(
+            name,
+            (stat.S_IFCHR if kind == pack.CHAR else stat.S_IFBLK) | 0o600,
+            os.makedev(*entry.device),
+            dir_fd=fd,
+        )
     else:
         raise _broken("something of no kind")
     if kind == pack.CHAR and hides:
