@@ -279,14 +279,14 @@ def _kill_as_player() -> None:
 
 
 def _live(cell: ForkStarter, bell: int, mail: socket.socket) -> NoReturn:
-    """Fork a run for each byte, until the keeper is gone."""
+    """Fork a run for each byte, until the keeper is gone. Until the first one comes hardly a page is touched, which would
+    be copied: many a cell never runs anything."""
     try:
-        lock.close_others([0, 1, 2, bell, mail.fileno(), cell.workspace, cell.landlock])
-        lock.die_with_parent()
-        lock.set_name("tiltyard-twin")
-        run.settle(cell.workspace, (), ())
-        perform.interpreters_signals()
+        settled = False
         while os.read(bell, 1):
+            if not settled:
+                _settle(cell, bell, mail)
+                settled = True
             try:
                 if lock.clone(lock.PARENT) == 0:
                     _begin(cell, mail)
@@ -294,6 +294,14 @@ def _live(cell: ForkStarter, bell: int, mail: socket.socket) -> NoReturn:
                 _say_no(mail, error)
     finally:
         os._exit(0)
+
+
+def _settle(cell: ForkStarter, bell: int, mail: socket.socket) -> None:
+    lock.close_others([0, 1, 2, bell, mail.fileno(), cell.workspace, cell.landlock])
+    lock.die_with_parent()
+    lock.set_name("tiltyard-twin")
+    run.settle(cell.workspace, (), ())
+    perform.interpreters_signals()
 
 
 def _say_no(mail: socket.socket, error: OSError) -> None:
