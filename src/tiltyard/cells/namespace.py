@@ -346,6 +346,10 @@ def _weaknesses(has: Mapping[str, Any], no_overlay: str | None) -> tuple[str, ..
 # ---------------------------------------------------------------- the owner's side of a server
 
 
+_WHOLE = {"LD_BIND_NOW": "1"}
+"""For the server alone: the C library finds all functions at the start, or each fork looks for those that it calls."""
+
+
 class _ServerLost(Exception):
     """The server is dead; another may do."""
 
@@ -582,7 +586,7 @@ def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
-            env=_env(key),
+            env={**_env(key), **_WHOLE},
             pass_fds=[fd],
             start_new_session=True,
         )

@@ -99,13 +99,13 @@ def serve(sock: socket.socket, relayed: int) -> None:
     keeper.serve(sock, WORKSPACE, starter, own_disk=orders["own_disk"])
 
 
-class Locks:
+class Locks(twin.Steps):
     """What ``twin.ForkStarter`` must know, where the engine has made the walls already."""
 
-    two_ids = False
     landlock = 0
 
     def __init__(self) -> None:
+        super().__init__()
         self.trouble: str | None = lock.supported()
         """Why there is no filter of ours beneath the engine's, or None."""
 

@@ -19,7 +19,7 @@ import socket
 import sys
 from typing import Any
 
-from . import fork
+from . import fork, loading
 from .describe import members
 from .keeping import Watch, own_modules, watch
 from .link import Closed, Link, ProtocolError, recv_fd
@@ -96,8 +96,9 @@ def main(fds: list[int]) -> None:
     _settle_random()
     module = kept = None
     try:
+        before = next(reversed(sys.modules))
         module = load(main_path)
-        kept = watch(own_modules()) if together else None
+        kept = watch(own_modules(before)) if together else None
         answer = ["loaded", True] if kept is not None else ["loaded"]
     except BaseException as error:
         module, answer = None, ["failed", type(error).__name__]
@@ -106,6 +107,7 @@ def main(fds: list[int]) -> None:
         _answer_together(sock, tests, module, bound, printed, errors, kept)
     elif module is not None:
         _fork_for_tests(sock, tests, module, bound, printed, errors)
+    os._exit(0)  # an interpreter's end would take a millisecond, and nobody needs it
 
 
 def _answer_together(
@@ -135,9 +137,8 @@ def load(path: str) -> Any:
     """Import the solution's main file under its own module name."""
     name = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     if path.endswith(".py") and all(p.isidentifier() for p in name.split(".")):
-        if name.partition(".")[0] in sys.modules:
-            del sys.modules[name.partition(".")[0]]
-        return importlib.import_module(name)
+        sys.modules.pop(name.partition(".")[0], None)
+        return loading.load(name)
     spec = importlib.util.spec_from_file_location("solution", path)
     if spec is None or spec.loader is None:
         raise ImportError(path)

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import ast
 import fcntl
-import importlib
 import importlib.util
 import io
 import json
@@ -37,7 +36,7 @@ import time
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from . import fork
+from . import fork, loading
 
 MAX_OUTPUT = 2000
 MAX_VALUE = 400
@@ -96,12 +95,13 @@ def _quickly(config: dict[str, Any]) -> NoReturn:
     _redirect(printed.fd)
     blocks: list[str] = []
     passed = 0
+    before = next(reversed(sys.modules))
     module = _import(config["main"])
     bound, note = _bound(module, config)
     if imported := printed.take():
         blocks.append(f"While {config['main']} was imported, it printed:\n{imported}")
     blocks += [note] if note else []
-    kept = _kept()
+    kept = _kept(before)
     for test in config["tests"]:
         left = deadline - time.monotonic()
         if kept is None:
@@ -141,14 +141,14 @@ class _Sink:
         return _printed(data)
 
 
-def _kept() -> Any:
-    """The watch over the player's modules, or None: some of them may remember, or watching has not been loaded, which
+def _kept(before: str) -> Any:
+    """The watch over the player's modules, which were imported after ``before``, or None: some of them may remember, or watching has not been loaded, which
     would take longer than it saves."""
     if f"{__package__}.keeping" not in sys.modules:
         return None
     from .keeping import own_modules, watch
 
-    return watch(own_modules())
+    return watch(own_modules(before))
 
 
 # -- the supervisor ----------------------------------------------------------------------------------------------
@@ -327,7 +327,6 @@ def _import(path: str) -> ModuleType:
     sys.dont_write_bytecode = True
     sys.path[:] = [workspace, *(p for p in sys.path if p not in ("", workspace))]
     sys.argv = [path]
-    importlib.invalidate_caches()
     parts = path.removesuffix(".py").split("/")
     if parts[-1] == "__init__" and len(parts) > 1:
         parts.pop()
@@ -336,7 +335,7 @@ def _import(path: str) -> ModuleType:
             1, len(parts) + 1
         ):  # a module of the same name that is already loaded is not the player's
             sys.modules.pop(".".join(parts[:n]), None)
-        return importlib.import_module(".".join(parts))
+        return loading.load(".".join(parts))
     spec = importlib.util.spec_from_file_location("solution", os.path.join(workspace, path))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
