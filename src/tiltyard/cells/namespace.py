@@ -58,7 +58,7 @@ STALLS = 4
 
 _USUAL = """abc array ast base64 bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime
 decimal enum fractions functools gc hashlib heapq importlib.util inspect io itertools json keyword linecache math
-numbers operator os random re reprlib resource select signal socket statistics string struct sys tempfile textwrap
+numbers operator os random re reprlib resource select signal socket statistics string struct sys textwrap
 threading time traceback types typing unittest warnings weakref zlib"""
 PRELOAD: tuple[str, ...] = tuple(_USUAL.split())
 """Modules of the standard library that every run finds loaded; those that an interpreter lacks are left out. Each costs

@@ -7,7 +7,7 @@ dumpable.
 """
 
 # Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
-# ruff: noqa: PTH102, PTH103, PTH112, PTH120
+# ruff: noqa: PTH103, PTH112, PTH120
 
 from __future__ import annotations
 

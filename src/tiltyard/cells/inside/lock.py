@@ -147,7 +147,9 @@ def clone(flags: int) -> int:
     if address:
         flags |= _CHILD_TID  # or abort() would signal a thread of the parent
     last = (0, address) if _MACHINE == "aarch64" else (address, 0)
-    return _check_namespaces(_syscall(_arch().calls["clone"], flags | _SIGCHLD, 0, 0, *last, 0), "clone", flags)
+    return _check_namespaces(
+        _syscall(_arch().calls["clone"], flags | _SIGCHLD, 0, 0, *last, 0), "clone", flags
+    )
 
 
 def fork() -> int:
@@ -314,7 +316,9 @@ def seal(target: str, flags: int) -> None:
     """Set these flags on the mount at ``target`` and on all below it."""
     attributes = struct.pack("QQQQ", flags, 0, 0, 0)  # attributes have the same bits as the flags
     try:
-        _call("mount_setattr", _HERE, os.fsencode(target), 0x8000, attributes, len(attributes))  # AT_RECURSIVE
+        _call(
+            "mount_setattr", _HERE, os.fsencode(target), 0x8000, attributes, len(attributes)
+        )  # AT_RECURSIVE
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
@@ -666,7 +670,9 @@ class Landlock:
         self._create = _calling("landlock_create", attributes, size, 0)
         rules = [("/", _READ), *((path, handled) for path in writable)]
         rules += [(path, (1 << 2 | _WRITE_FILE | _TRUNCATE | _IOCTL) & handled) for path in devices]
-        self._rules = [(path, ctypes.create_string_buffer(struct.pack("=Qi", a, -1), 12)) for path, a in rules]
+        self._rules = [
+            (path, ctypes.create_string_buffer(struct.pack("=Qi", a, -1), 12)) for path, a in rules
+        ]
         self._add = [_arch().calls["landlock_add"], *(ctypes.addressof(rule) for _, rule in self._rules)]
 
     def make(self) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .run import Job
 
 
+OURS_DEEP = 40
+"""Room for our own calls below a tool, which sees to the depth of a player's code itself."""
 RECURSION = 1000
 """How deep a script may call: the interpreter's own limit, counted from the script's first frame."""
 NAMELESS = "<cell>"
@@ -61,6 +63,7 @@ def prepare() -> None:
     it faster."""
     boot.OURS = tuple(n for n in sys.modules if n == boot.PACKAGE or n.startswith(f"{boot.PACKAGE}."))
     boot.WORDS = boot.site_words()
+    os.environ.pop("LD_BIND_NOW", None)
     _start.update(os.environ)
 
 
@@ -84,7 +87,7 @@ def perform(job: Job, fds: list[int]) -> NoReturn:
     """Do the job in this process and end it as the interpreter would: code, message, exit handlers, streams."""
     _environment(job.env)
     sys.orig_argv[:] = ["python", *job.rest]
-    sys.setrecursionlimit(RECURSION + _depth())
+    sys.setrecursionlimit(RECURSION + (_depth() if job.kind != "tool" else OURS_DEEP))
     me = os.getpid()
     code = 0
     try:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from .bare import Socket
-    from .cgroup import Home
     from .cell import Locks
+    from .cgroup import Home
 
 MAX_PACKET = 1 << 16
 _CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWCGROUP

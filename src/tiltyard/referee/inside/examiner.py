@@ -17,7 +17,6 @@ import json
 import marshal
 import os
 import select
-import signal
 import socket
 import sys
 import time
@@ -38,7 +37,13 @@ NO_REPORT = "the test's process ended without a report"
 
 
 def main(fds: list[int]) -> None:
-    """Examine once. The message:
+    """Examine once, and end: an interpreter's end would take a millisecond, and nobody needs it."""
+    examine(fds)
+    os._exit(0)
+
+
+def examine(fds: list[int]) -> None:
+    """The message:
     ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, together,
     magic]``.
 
@@ -50,7 +55,6 @@ def main(fds: list[int]) -> None:
     main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, together, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     now = time.monotonic()
     end, load_end = now + grade_s, now + load_s
     link = Link(solution, 4096)
@@ -76,7 +80,7 @@ def main(fds: list[int]) -> None:
                 passed, reason, flags, liberties = report
                 control.send(["test", test[0], passed, reason, flags, False, liberties])
         control.send(["done"])
-        os._exit(0)  # an interpreter's end would take a millisecond, and nobody needs it
+        return
     gc.collect()
     gc.freeze()
     for batch in batches:

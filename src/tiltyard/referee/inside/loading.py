@@ -5,7 +5,7 @@ could find nothing else: for a plain module in a folder with nothing else of its
 Bytecode that lies beside it is not looked at.
 """
 
-# ruff: noqa: PTH109, PTH123, PTH208
+# ruff: noqa: PTH109, PTH113, PTH208
 from __future__ import annotations
 
 import importlib

@@ -85,7 +85,13 @@ class Asked(io.TextIOBase):
 
 
 def main(fds: list[int]) -> None:
-    """Serve until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
+    """Serve, and end: an interpreter's end would take a millisecond, and nobody needs it."""
+    serve(fds)
+    os._exit(0)
+
+
+def serve(fds: list[int]) -> None:
+    """Until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
     sock = socket.socket(fileno=fds[0])
     link = Link(sock, 1 << 20)
     main_path, bound, tests, together = link.recv()[:4]
@@ -107,7 +113,6 @@ def main(fds: list[int]) -> None:
         _answer_together(sock, tests, module, bound, printed, errors, kept)
     elif module is not None:
         _fork_for_tests(sock, tests, module, bound, printed, errors)
-    os._exit(0)  # an interpreter's end would take a millisecond, and nobody needs it
 
 
 def _answer_together(

@@ -33,6 +33,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
@@ -55,7 +56,7 @@ _LEFT, _RIGHT, _VALUE = (
 
 def main(args: list[str]) -> None:
     """Read the configuration, run the tests, print the report. Takes no arguments."""
-    config = json.loads(_read_all(0))
+    config = json.loads(_read_all(0).decode())
     if config.get("where"):
         _write(1, (json.dumps({"folders": _folders()}) + "\n").encode())
         return
@@ -88,11 +89,23 @@ def _write(fd: int, data: bytes) -> None:
 def _quickly(config: dict[str, Any]) -> NoReturn:
     """Report on everything from here, or end without a word. An alarm's default action ends what hangs."""
     out = os.dup(1)
-    printed = _Sink()
-    deadline = time.monotonic() + config["run_s"]
+    printed = Sink()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, QUICK_S)
+    alarm(QUICK_S)
     _redirect(printed.fd)
+    _report(out, config, *at_once(config, printed, out, alarm))
+    os._exit(0)
+
+
+def alarm(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def at_once(
+    config: dict[str, Any], printed: Sink, out: int, alarm: Callable[[float], None]
+) -> tuple[list[str], int]:
+    """(blocks of the report, how many tests passed). ``alarm`` ends this process after so many seconds, 0: not."""
+    deadline = time.monotonic() + config["run_s"]
     blocks: list[str] = []
     passed = 0
     before = next(reversed(sys.modules))
@@ -105,21 +118,20 @@ def _quickly(config: dict[str, Any]) -> NoReturn:
     for test in config["tests"]:
         left = deadline - time.monotonic()
         if kept is None:
-            signal.setitimer(signal.ITIMER_REAL, 0)  # a fork is watched by this process
+            alarm(0)  # a fork is watched by this process
             message = _one(test, config, bound, left, out)
         else:
-            signal.setitimer(signal.ITIMER_REAL, max(0.001, min(QUICK_S, test["time_s"], left)))
+            alarm(max(0.001, min(QUICK_S, test["time_s"], left)))
             failure = _run_test(test, config["imports"], dict(bound))
             message = _told(test, failure, printed.take())
             if kept.changed():
                 os._exit(1)
         blocks.append(message["text"])
         passed += message["passed"]
-    _report(out, config, blocks, passed)
-    os._exit(0)
+    return blocks, passed
 
 
-class _Sink:
+class Sink:
     """A pipe that takes what is printed. It has room for more than a report shows; who fills it waits for the alarm."""
 
     def __init__(self) -> None:
@@ -129,6 +141,10 @@ class _Sink:
             fcntl.fcntl(self.fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
         except OSError:
             pass  # it keeps the room that it has
+
+    def close(self) -> None:
+        os.close(self._out)
+        os.close(self.fd)
 
     def take(self) -> str:
         """What was printed since the last time, as a report shows it."""
@@ -288,13 +304,26 @@ def _redirect(fd: int) -> None:
     os.dup2(null, 0)
     os.dup2(fd, 1)
     os.dup2(fd, 2)
-    for name in ("stdout", "stderr"):
-        raw = io.FileIO(1 if name == "stdout" else 2, "w", closefd=False)
-        # unbuffered, or a test's process would print again what the import had printed
-        stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")  # type: ignore[misc]
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = _ready or streams()  # type: ignore[misc]
+
+
+_ready: tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper] | None = None
+
+
+def exercise() -> None:
+    """Called once by a fork server: streams that its forks need not make."""
+    global _ready
+    _ready = streams()
+
+
+def streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper]:
+    """The three of this process. What is written goes out at once, or a test's process would print again what the
+    import had printed."""
+    out, err = (
+        io.TextIOWrapper(io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        for fd in (1, 2)
+    )
+    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8"), out, err
 
 
 def _load(config: dict[str, Any], deadline: float, out: int) -> None:
