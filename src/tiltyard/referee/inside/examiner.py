@@ -38,11 +38,12 @@ NO_REPORT = "the test's process ended without a report"
 
 def main(fds: list[int]) -> None:
     """Examine once, and end: an interpreter's end would take a millisecond, and nobody needs it."""
-    examine(fds)
+    control, solution = socket.socket(fileno=fds[0]), socket.socket(fileno=fds[1])
+    examine(control, solution)
     os._exit(0)
 
 
-def examine(fds: list[int]) -> None:
+def examine(to_arena: socket.socket, solution: socket.socket) -> None:
     """The message:
     ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, together,
     magic]``.
@@ -50,8 +51,7 @@ def examine(fds: list[int]) -> None:
     ``tests`` is a list of ``[index, item, seconds, allowed liberties or None for all]`` in the order in which they are
     to run. An item, as the prelude is one, is ``[source, compiled code in hex or "", leaves nothing behind]``; the
     compiled code is for the interpreter with the bytecode number ``magic``."""
-    control = Link(socket.socket(fileno=fds[0]), 256 << 20)
-    solution = socket.socket(fileno=fds[1])
+    control = Link(to_arena, 256 << 20)
     main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, together, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")

@@ -181,12 +181,12 @@ def _examine() -> None:
     control, control_e = socket.socketpair()
     link_e, link_s = socket.socketpair()
     with control, control_e, link_e, link_s:
-        child = _beside(lambda: solution.serve([link_s.detach()]))
+        child = _beside(lambda: solution.serve(link_s))
         link_s.close()
         ours = Link(control, 1 << 20)
         ours.send(_examination(8))
         try:
-            examiner.examine([os.dup(control_e.fileno()), os.dup(link_e.fileno())])
+            examiner.examine(control_e, link_e)
         finally:
             link_e.close()
             fork.end(child)
@@ -201,9 +201,9 @@ def _answer() -> None:
     link_e, link_s = socket.socketpair()
     with control, control_e, link_e, link_s:
         Link(control, 1 << 20).send(_examination(1))
-        child = _beside(lambda: examiner.examine([control_e.detach(), link_e.detach()]))
+        child = _beside(lambda: examiner.examine(control_e, link_e))
         link_e.close()
         try:
-            solution.serve([os.dup(link_s.fileno())])
+            solution.serve(link_s)
         finally:
             fork.end(child)

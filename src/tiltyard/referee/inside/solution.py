@@ -85,14 +85,15 @@ class Asked(io.TextIOBase):
 
 
 def main(fds: list[int]) -> None:
-    """Serve, and end: an interpreter's end would take a millisecond, and nobody needs it."""
-    serve(fds)
+    """Serve, and end: an interpreter's end would take a millisecond, and nobody needs it. ``fds[0]``: a unix stream
+    socket to the examiner."""
+    sock = socket.socket(fileno=fds[0])
+    serve(sock)
     os._exit(0)
 
 
-def serve(fds: list[int]) -> None:
-    """Until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
-    sock = socket.socket(fileno=fds[0])
+def serve(sock: socket.socket) -> None:
+    """Until the examiner is gone."""
     link = Link(sock, 1 << 20)
     main_path, bound, tests, together = link.recv()[:4]
     printed, errors = Printed(), Printed()
