@@ -2,8 +2,9 @@
 
 Standard input is one JSON object: ``main`` (path of the module under test), ``entry`` (names to bind), ``imports``
 (Python import statements for the tests), ``run_s`` (seconds for everything), ``tests``: a list of ``{"id", "code",
-"time_s"}``. Standard output is the report; its last line counts what passed. ``{"where": true}`` prints the folders
-of the workspace and of the interpreter, as JSON, and does nothing else.
+"time_s"}``, to which ``"compiled"`` adds its code as it was compiled already, in hexadecimal, for interpreters of the
+bytecode number ``"magic"``. Standard output is the report; its last line counts what passed. ``{"where": true}`` prints
+the folders of the workspace and of the interpreter, as JSON, and does nothing else.
 
 Nothing here decides a reward, and nothing secret is here: the process belongs to the player, who can fool only
 itself. What it promises is a report that helps. The solution is imported as a normal module; each test runs in a
@@ -27,6 +28,7 @@ import importlib.util
 import io
 import json
 import linecache
+import marshal
 import os
 import re
 import select
@@ -34,7 +36,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from . import fork, loading
@@ -440,11 +442,24 @@ def _run_test(test: dict[str, Any], imports: str, bound: dict[str, Any]) -> str:
         if imports:
             exec(compile(imports, "<imports>", "exec", dont_inherit=True), namespace)
         namespace.update(bound)
-        tree = _Sides().visit(ast.parse(source, filename))
-        exec(compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True), namespace)
+        exec(_compiled(test, filename), namespace)
     except BaseException as error:  # SystemExit and KeyboardInterrupt are failures of the test as well
         return _explain(error)
     return ""
+
+
+def _compiled(test: dict[str, Any], filename: str) -> CodeType:
+    """Its code, from what was compiled for this very interpreter, if it was."""
+    ready = test.get("compiled")
+    if ready and test["magic"] == importlib.util.MAGIC_NUMBER.hex():
+        return marshal.loads(bytes.fromhex(ready))  # type: ignore[no-any-return]
+    return compiled(test["code"], filename)
+
+
+def compiled(source: str, filename: str) -> CodeType:
+    """The code of a test, in which the sides of its assertions have names. Raises what ``compile`` raises."""
+    tree = _Sides().visit(ast.parse(source, filename))
+    return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
 
 
 def _depth() -> int:
