@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tiltyard.cells import Cell, NotPacked, PackedCell, Run, Wall, make_wall
+from tiltyard.cells.inside import copying
 from tiltyard.cells.inside.files import FOLDER, FileError
 from tiltyard.cells.inside.pack import LENGTH, META, Packer, Place
 from tiltyard.cells.inside.unpack import Unpacker
@@ -503,3 +504,11 @@ def test_what_would_lead_elsewhere_below_is_refused(overlays: Ground, image: Ima
     with pytest.raises(NotPacked, match="attribute"):
         copy(overlays, PackedCell(bad, packed.over), image)
     assert "user.12345678" in said(copy(overlays, packed, image), "import os; print(os.listxattr('.'))")
+
+
+def test_what_a_fork_server_does_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure there would only be slow, and never seen."""
+    monkeypatch.chdir(tmp_path)
+    copying.exercise()
+    assert (tmp_path / "07-two/inner/c.py").read_bytes() == b"x = 1\n"
+    assert sorted(p.name for p in (tmp_path / "07-two").iterdir()) == ["a.py", "b.py", "inner"]

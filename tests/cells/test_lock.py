@@ -244,7 +244,7 @@ def test_landlock_lets_nothing_be_written_elsewhere(tmp_path: Path) -> None:
             except OSError as error:
                 return error.errno
         lock.no_new_privileges()
-        lock.landlock_restrict(lock.landlock_ruleset(lock.landlock_abi(), [{str(inside)!r}], ["/dev"]))
+        lock.landlock_restrict(lock.Landlock(lock.landlock_abi(), [{str(inside)!r}], ["/dev"]).make())
         print(json.dumps([
             attempt(lambda: open({str(inside / "new")!r}, "w").close()),
             attempt(lambda: open("/dev/null", "w").close()),

@@ -56,13 +56,14 @@ LENT_TO = 150
 STALLS = 4
 """How many more cells a server makes ready to hold at a time."""
 
-_USUAL = """abc array ast base64 bisect calendar cmath collections collections.abc contextlib copy dataclasses datetime
-decimal enum fractions functools gc hashlib heapq importlib.util inspect io itertools json keyword linecache math
-numbers operator os random re reprlib resource select signal socket statistics string struct sys tempfile textwrap
-threading time traceback types typing unittest warnings weakref zlib"""
+_USUAL = """abc array ast base64 bisect calendar collections collections.abc contextlib copy dataclasses datetime
+decimal enum fractions functools gc heapq importlib.util inspect io itertools json keyword linecache math
+numbers operator os random re reprlib resource select signal socket statistics string struct sys textwrap
+threading time traceback types typing unittest warnings weakref"""
 PRELOAD: tuple[str, ...] = tuple(_USUAL.split())
 """Modules of the standard library that every run finds loaded; those that an interpreter lacks are left out. Each costs
-every fork a little: asyncio and unittest.mock alone would double the price of a cell."""
+every fork a little, a compiled one five mappings of memory: asyncio and unittest.mock alone would double the price of a
+cell, and hashlib, cmath, zlib and tempfile together cost one in thirty of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +357,10 @@ def _weaknesses(has: Mapping[str, Any], no_overlay: str | None) -> tuple[str, ..
 # ---------------------------------------------------------------- the owner's side of a server
 
 
+_WHOLE = {"LD_BIND_NOW": "1"}
+"""For the server alone: the C library finds all functions at the start, or each fork looks for those that it calls."""
+
+
 class _ServerLost(Exception):
     """The server is dead; another may do."""
 
@@ -592,7 +597,7 @@ def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
-            env=_env(key),
+            env={**_env(key), **_WHOLE},
             pass_fds=[fd],
             start_new_session=True,
         )

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import ast
 import json
+import marshal
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tiltyard.cells.protocol import Cell, Run, RunResult
 from tiltyard.errors import PlayerError
-from tiltyard.parsing import parse_source
-from tiltyard.referee.inside.visible import neutral
+from tiltyard.parsing import alone, parse_source
+from tiltyard.referee.inside.visible import compiled, neutral
+from tiltyard.referee.once import once_a_task
+from tiltyard.referee.prepare import MAGIC, MAX_SOURCE, REMEMBERED
 from tiltyard.referee.pytest_files import layout
 from tiltyard.referee.pytest_kit import kit_packages
 from tiltyard.referee.stdio import judge
@@ -58,17 +61,26 @@ def run_tests(cell: Cell, task: Task, limits: Limits, examine: Examine, ids: str
 
 
 def _run_calls(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
-    imports, names = split_prelude(task.prelude)
-    trusted = tuple(t for t in task.visible if names and names & _names_used(t.code))
-    own = [t for t in task.visible if t not in trusted]
+    ready = _ready(task)
+    trusted = tuple(test for test, code in zip(task.visible, ready.code, strict=True) if code is None)
     blocks, passed = [], 0
-    if own:
+    if len(trusted) < len(task.visible):
         config = {
             "main": task.main,
             "entry": list(task.entry),
-            "imports": imports,
+            "imports": ready.imports,
             "run_s": limits.run_s,
-            "tests": [{"id": t.id, "code": t.code, "time_s": t.time_s or limits.test_s} for t in own],
+            "tests": [
+                {
+                    "id": t.id,
+                    "code": t.code,
+                    "time_s": t.time_s or limits.test_s,
+                    "compiled": code,
+                    "magic": MAGIC,
+                }
+                for t, code in zip(task.visible, ready.code, strict=True)
+                if code is not None
+            ],
         }
         result = _inside(cell, {**config, "quick": True}, limits)
         if result.rc != 0 or not result.stdout.endswith(b" passed\n"):  # it came to no end in one process
@@ -87,6 +99,32 @@ def _run_calls(cell: Cell, task: Task, limits: Limits, examine: Examine) -> str:
         f"{min(passed, len(task.visible))} of {text.plural(len(task.visible), 'visible test')} passed"
     )
     return "\n".join(b for b in blocks if b)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is worked out of a task's visible tests once, and not at every run of them."""
+
+    imports: str
+    code: tuple[str | None, ...]
+    """Of each test, compiled, in hexadecimal, or "" if it can't be; None for one that only the examiner can run."""
+
+
+@once_a_task(REMEMBERED)
+def _ready(task: Task) -> _Ready:
+    imports, names = split_prelude(task.prelude)
+    return _Ready(
+        imports, tuple(None if names and names & _names_used(t.code) else _code_of(t) for t in task.visible)
+    )
+
+
+def _code_of(test: Test) -> str:
+    if len(test.code) > MAX_SOURCE:
+        return ""
+    try:
+        return marshal.dumps(alone(compiled, test.code, f"<test {test.id}>")).hex()
+    except (SyntaxError, ValueError, RecursionError):
+        return ""  # the report on it says why
 
 
 def _inside(cell: Cell, config: Mapping[str, object], limits: Limits) -> RunResult:

@@ -14,6 +14,7 @@ frames, exit codes, and no trace of ``_tiltyard`` in ``sys.modules``. It raises 
 # ruff: noqa: PTH100, PTH109, PTH120
 from __future__ import annotations
 
+import builtins
 import sys
 
 TYPE_CHECKING = False
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PACKAGE = "_tiltyard"
 OURS: tuple[str, ...] = ()
 """Names of all our modules, where a fork server has put them down: to look for them would touch every name there is."""
+WORDS: dict[str, object] = {}
+"""What ``site_words`` gives, where a fork server has it ready."""
 
 
 def launch() -> None:
@@ -41,7 +44,7 @@ def become(kind: str, rest: Sequence[str], fds: list[int]) -> None:
         module.main(fds if kind == "program" else list(rest[1:]))
         return
     _forget()
-    _site_words()
+    vars(builtins).update(WORDS or site_words())
     if kind == "module":
         _run_module(rest[0], list(rest[1:]))
     elif kind == "script":
@@ -58,21 +61,17 @@ def _forget() -> None:
         del sys.modules[name]
 
 
-def _site_words() -> None:
-    """``exit`` and its like, which programs use and ``-S`` leaves out."""
-    import builtins
-
+def site_words() -> dict[str, object]:
+    """``exit`` and its like, which programs use and ``-S`` leaves out; none where they are there already."""
     if hasattr(builtins, "exit"):
-        return
+        return {}
     from _sitebuiltins import Quitter, _Helper
 
-    words = {
+    return {
         "exit": Quitter("exit", "Ctrl-D (i.e. EOF)"),
         "quit": Quitter("quit", "Ctrl-D (i.e. EOF)"),
         "help": _Helper(),
     }
-    for name, value in words.items():
-        setattr(builtins, name, value)
 
 
 def _main_names(filename: str, is_file: bool) -> dict[str, object]:

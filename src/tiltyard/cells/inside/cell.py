@@ -7,26 +7,25 @@ dumpable.
 """
 
 # Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
-# ruff: noqa: PTH102, PTH103, PTH112, PTH120
+# ruff: noqa: PTH103, PTH112, PTH120
 
 from __future__ import annotations
 
 import os
 import resource
-import socket
 import struct
 import time
 
-from . import copying as _loaded_before_the_root_is_closed  # noqa: F401
-from . import files, keeper, lock, overlay, root, solo, wire
-from .twin import KEEPER, PLAYER, Locks, cap_group, high
+from . import bare, files, keeper, lock, overlay, root, solo, twin, wire
+from .twin import KEEPER, PLAYER, cap_group, high
 from .twin import ForkStarter as ForkStarter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from .bare import Socket
     from .cgroup import Group
 
 ANSWER_S = 30.0
@@ -39,7 +38,7 @@ _KEPT = (lock.CAP_KILL, lock.CAP_SETGID, lock.CAP_SETUID, lock.CAP_SYS_PTRACE)
 _WORKSPACE = root.WRITABLE[0]
 
 
-def live(mail: socket.socket, locks: Locks, group: Group | None, taken: int) -> None:
+def live(mail: Socket, locks: Locks, group: Group | None, taken: int) -> None:
     """Take the next cell's caps (see ``CellLimits``) and its owner's socket from ``mail``, say so on ``taken``, and be
     the cell's keeper until the owner is gone, or its only program. ``group`` is the control group that this process is
     in. Raises if there is no mail."""
@@ -66,60 +65,99 @@ def live(mail: socket.socket, locks: Locks, group: Group | None, taken: int) -> 
     keeper.serve(sock, _WORKSPACE, starter, own_disk=True, upper=upper, beside=beside)
 
 
-def take_order(mail: socket.socket) -> tuple[dict[str, int], bool, str, socket.socket]:
+def take_order(mail: Socket) -> tuple[dict[str, int], bool, str, Socket]:
     """What the owner wants of a stall: a cell's caps, whether it is for one program, its tree, and the cell's end of its
     socket. Raises OSError, struct.error or IndexError if it is gone."""
-    flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
-    data, fds, _, _ = socket.recv_fds(mail, ORDER.size, 1, flags)
+    data, fds, _ = bare.receive_fds(mail, ORDER.size, 1, bare.WAIT_ALL)
     *caps, alone, tree = ORDER.unpack(data)
     name = tree.rstrip(b"\0").decode("ascii")
-    return dict(zip(CAPS, caps)), bool(alone), name, socket.socket(fileno=fds[0])  # noqa: B905  (Python 3.9)
+    return dict(zip(CAPS, caps)), bool(alone), name, bare.Socket(fileno=fds[0])  # noqa: B905  (Python 3.9)
+
+
+class Locks(twin.Locks):
+    """With the steps of a keeper, made ready before any fork (see ``lock.Prepared``)."""
+
+    def __init__(self, *, two_ids: bool, stashed: Sequence[str], trees: bool = False) -> None:
+        super().__init__(two_ids=two_ids, stashed=stashed, trees=trees)
+        ids = (lock.without_groups(), *lock.becoming(KEEPER, KEEPER)) if two_ids else ()
+        self.be_keeper = (lock.naming("tiltyard-keeper"), *ids)
+        self.lay_out = {path: self._shown(path) for path in root.WRITABLE}
+        self.lay_out_all = (*(step for steps in self.lay_out.values() for step in steps), *self.one_way())
+        flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
+        self.proc = lock.mounting("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
+        self.old_proc = lock.mounting("proc", "/proc", "proc", flags, "hidepid=2")
+        self.give_up = (
+            lock.holding(_KEPT),
+            lock.dumpable(False),
+            lock.dying_with_parent(),  # here, for a change of ids undoes it
+            lock.gaining_nothing(),
+        )
+        self.rules = lock.Landlock(self.landlock, root.WRITABLE, ("/dev",)) if self.landlock else None
+
+    def _shown(self, path: str) -> list[lock.Prepared]:
+        """One of the cell's own folders."""
+        inner = root.CELL + path
+        owner = (PLAYER, PLAYER) if self.two_ids else ()
+        return [*lock.making(inner, *owner), lock.mounting(inner, path, None, lock.BIND)]
+
+    def one_way(self) -> tuple[lock.Prepared, ...]:
+        """So that there is one way to each folder of the cell."""
+        return lock.entering("/"), lock.mounting("/empty", root.CELL, None, lock.BIND)
 
 
 def _settle(locks: Locks, caps: Mapping[str, Any], tree: str) -> tuple[int, int, int, str]:
     """Everything up to the last lock of the keeper. Returns descriptors: of the workspace, Landlock's or -1, and that of
     the upper folder of the overlay or -1, and why there is no overlay, if there should be one."""
-    lock.set_name("tiltyard-keeper")
-    if locks.two_ids:
-        os.setgroups([])
-        os.setresgid(KEEPER, KEEPER, KEEPER)
-        os.setresuid(KEEPER, KEEPER, KEEPER)
+    lock.carry_out(locks.be_keeper)
     upper, trouble = _mount(locks, caps, tree)
     lock.set_file_owner(PLAYER, PLAYER)
-    lock.set_capabilities(_KEPT)
-    lock.set_dumpable(False)
-    lock.die_with_parent()  # here, for a change of ids undoes it
-    lock.no_new_privileges()
+    lock.carry_out(locks.give_up)
     locks.filter.install()
-    for what, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_MSGQUEUE, 0),
-        (resource.RLIMIT_MEMLOCK, 1 << 16),
-    ):
+    for what, most in _LIMITS:
         resource.setrlimit(what, (most, most))
-    landlock = -1
-    if locks.landlock:
-        landlock = lock.landlock_ruleset(locks.landlock, root.WRITABLE, ("/dev",))
-        landlock = high(landlock)
-    os.chdir(_WORKSPACE)
-    return high(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)), landlock, upper, trouble
+    landlock = high(locks.rules.make()) if locks.rules is not None else -1
+    workspace = os.open(_WORKSPACE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.fchdir(workspace)
+    return high(workspace), landlock, upper, trouble
+
+
+_LIMITS = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_MSGQUEUE, 0), (resource.RLIMIT_MEMLOCK, 1 << 16))
 
 
 def _mount(locks: Locks, caps: Mapping[str, Any], tree: str) -> tuple[int, str]:
     """One tmpfs, so that the caps on bytes and files hold for all writable folders together; and /proc. See ``_settle``
     for what it returns."""
-    layers, trouble = _enter(tree)
+    layers, trouble = _enter(tree) if tree else ([], "")
+    files = caps["disk_files"] + _FOLDERS
+    if locks.stashed:
+        files += sum(path.count("/") for path in locks.stashed)
+    if layers:
+        files += overlay.EXTRA_FILES
+    lock.mount_tmpfs(root.CELL, f"mode=700,size={caps['disk_bytes']},nr_inodes={files}")
     upper = -1
-    more = len(root.WRITABLE) + 1 + sum(path.count("/") for path in locks.stashed)
-    more += overlay.EXTRA_FILES if layers else 0
-    options = f"mode=700,size={caps['disk_bytes']},nr_inodes={caps['disk_files'] + more}"
-    lock.mount("cell", root.CELL, "tmpfs", lock.NOSUID | lock.NODEV, options)
-    for path in root.WRITABLE:
-        inner = root.CELL + path
-        os.mkdir(inner, 0o755)
-        if locks.two_ids:
-            os.chown(inner, PLAYER, PLAYER)
-        if layers and path == _WORKSPACE:
+    if layers:
+        upper, trouble = _lay_over(locks, layers)
+    else:
+        lock.carry_out(locks.lay_out_all)
+    for n, path in enumerate(locks.stashed):
+        _show_again(f"{root.STASH}/{n}", path)
+    try:
+        locks.proc()
+    except OSError:  # a kernel before 5.8
+        locks.old_proc()
+    return upper, trouble
+
+
+_FOLDERS = len(root.WRITABLE) + 1
+
+
+def _lay_over(locks: Locks, layers: list[str]) -> tuple[int, str]:
+    """The writable folders, with an overlay on these layers as workspace, if it can be had."""
+    upper, trouble = -1, ""
+    for path, (*make, show) in locks.lay_out.items():
+        lock.carry_out(make)
+        if path == _WORKSPACE:
+            inner = root.CELL + path
             try:
                 overlay.lay(layers, inner, f"{root.CELL}/work", path)
             except OSError as error:
@@ -127,23 +165,13 @@ def _mount(locks: Locks, caps: Mapping[str, Any], tree: str) -> tuple[int, str]:
             else:
                 upper = high(os.open(inner, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
                 continue
-        lock.mount(inner, path, None, lock.BIND)
-    os.chdir("/")
-    lock.mount("/empty", root.CELL, None, lock.BIND)  # one way to each folder
-    for n, path in enumerate(locks.stashed):
-        _show_again(f"{root.STASH}/{n}", path)
-    flags = lock.NOSUID | lock.NODEV | lock.NOEXEC
-    try:
-        lock.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
-    except OSError:  # a kernel before 5.8
-        lock.mount("proc", "/proc", "proc", flags, "hidepid=2")
+        show()
+    lock.carry_out(locks.one_way())
     return upper, trouble
 
 
 def _enter(tree: str) -> tuple[list[str], str]:
     """The layers of a tree, which is the current folder afterwards, or why there are none."""
-    if not tree:
-        return [], ""
     try:
         return overlay.enter(tree, PLAYER), ""
     except OSError as error:

@@ -105,13 +105,13 @@ def _beside() -> dict[str, str]:
     return {name: path for name, path in paths.items() if os.access(path, os.W_OK)}
 
 
-class Locks:
+class Locks(twin.Steps):
     """What ``twin.ForkStarter`` must know, where the engine has made the walls already."""
 
-    two_ids = False
     landlock = 0
 
     def __init__(self) -> None:
+        super().__init__()
         self.trouble: str | None = lock.supported()
         """Why there is no filter of ours beneath the engine's, or None."""
 

@@ -4,6 +4,9 @@ The writable folders are opened for the first piece and let go of after the last
 asks for something else: a cell is never left half opened. What a request needs of memory is a piece, not a cell.
 """
 
+# Paths here are text for system calls, in processes that must stay small: no pathlib.
+# ruff: noqa: PTH102
+
 from __future__ import annotations
 
 import os
@@ -116,3 +119,27 @@ class Copying:
             self.unpacking = None
         while self.opened:
             os.close(self.opened.pop())
+
+
+ROUNDS = 12
+
+
+def exercise() -> None:
+    """Before any cell there is: a small folder is packed and laid out, often enough (see ``drill``)."""
+    for number in range(ROUNDS):
+        folders = [f"{number:02}-{name}" for name in ("one", "two")]
+        for name in folders:
+            os.mkdir(name)
+        os.mkdir(f"{folders[0]}/inner")
+        for path in ("a.py", "b.py", "inner/c.py"):
+            fd = os.open(f"{folders[0]}/{path}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            os.write(fd, b"x = 1\n")
+            os.close(fd)
+        ends = [os.open(name, FOLDER) for name in folders]
+        mine = os.fstat(ends[0])
+        player = mine.st_uid, mine.st_gid
+        one, two = (Copying(fd, -1, {}, player=player, own_disk=True, not_in=b"") for fd in ends)
+        answer, piece = one.pack({"max_bytes": PIECE})
+        two.unpack({"last": not answer["more"]}, piece)
+        for fd in ends:
+            os.close(fd)

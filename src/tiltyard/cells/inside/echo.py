@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 import time
 
@@ -33,6 +32,8 @@ def main(fds: list[int]) -> None:
         if "exit" in request:
             sys.exit(request["exit"])
         if "spawn" in request:
+            import subprocess  # here, for a fork server loads this module, too
+
             answer["pid"] = subprocess.Popen(request["spawn"], start_new_session=True).pid
         if "hold" in request:
             try:

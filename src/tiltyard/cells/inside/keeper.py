@@ -16,11 +16,10 @@ import errno
 import os
 import select
 import signal
-import socket
 import sys
 import time
 
-from . import files, procs, pump, tree, wire
+from . import bare, files, procs, pump, tree, wire
 from .run import Job, ProcessStarter, StartError
 
 TYPE_CHECKING = False
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
+    from .bare import Socket
     from .copying import Copying
     from .run import Starter
 
@@ -56,7 +56,7 @@ class _Leader:
 class Keeper:
     def __init__(
         self,
-        sock: socket.socket,
+        sock: Socket,
         workspace: str,
         starter: Starter,
         *,
@@ -108,7 +108,7 @@ class Keeper:
     def serve(self) -> None:
         for fd in (self.wake, self._wake_in):
             os.set_blocking(fd, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        bare.on_signal(bare.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake_in, warn_on_full_buffer=False)
         try:
             while True:
@@ -124,7 +124,7 @@ class Keeper:
         finally:
             self.kill_all()
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            bare.on_signal(bare.SIGCHLD, bare.DEFAULT)
             for fd in (self.root, self.wake, self._wake_in):
                 os.close(fd)
 
@@ -248,8 +248,8 @@ class Keeper:
         finally:
             os.close(out)
             os.close(err)
-        rc = leader.rc if why == "" and leader.rc is not None else -signal.SIGKILL
-        out_of_cpu = rc == -signal.SIGKILL and job.cpu_s is not None and leader.cpu_s > CPU_SHARE * job.cpu_s
+        rc = leader.rc if why == "" and leader.rc is not None else -bare.SIGKILL
+        out_of_cpu = rc == -bare.SIGKILL and job.cpu_s is not None and leader.cpu_s > CPU_SHARE * job.cpu_s
         said = streams[0].finish()
         cried = streams[1].finish(f"\n[killed: {why}]\n".encode() if why else b"")
         answer = {
@@ -398,7 +398,7 @@ class Keeper:
 
 
 def serve(
-    sock: socket.socket,
+    sock: Socket,
     workspace: str,
     starter: Starter,
     *,
@@ -436,8 +436,8 @@ def _soon() -> float:
 
 def main(argv: Sequence[str]) -> None:
     """argv: the descriptor of the socket, the owner's pid. What else it must know comes as a first frame."""
-    sock = socket.socket(fileno=int(argv[0]))
-    sock.set_inheritable(False)
+    sock = bare.Socket(fileno=int(argv[0]))
+    os.set_inheritable(sock.fileno(), False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)

@@ -7,7 +7,6 @@ What the interpreter has by itself comes first: an environment with its own pyte
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class KitFinder(importlib.abc.MetaPathFinder):
+class KitFinder:
     """Finds the packages of a kit, where nothing before it on ``sys.meta_path`` did."""
 
     def __init__(self, packages: Mapping[str, str]) -> None:
@@ -31,7 +30,7 @@ class KitFinder(importlib.abc.MetaPathFinder):
 def install(packages: Mapping[str, str]) -> KitFinder:
     """Make these packages importable in this process. ``remove`` takes them off again."""
     finder = KitFinder(packages)
-    sys.meta_path.append(finder)
+    sys.meta_path.append(finder)  # no ``importlib.abc``: a dozen modules come with it
     return finder
 
 

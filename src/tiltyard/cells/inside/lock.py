@@ -22,6 +22,10 @@ import struct
 import sys
 from collections.abc import Iterable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 PARENT = 0x00008000
@@ -36,7 +40,6 @@ CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE = 5, 6, 7, 19
 
 _MACHINE = platform.machine()
 _libc = ctypes.PyDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
 _ulong = ctypes.c_ulong
 
 
@@ -68,9 +71,67 @@ def _check_namespaces(result: int, step: str, flags: int) -> int:
     return _check(result, step)
 
 
-def _call(name: str, *args: object) -> int:
-    number = _arch().calls[name]
-    return _check(_libc.syscall(ctypes.c_long(number), *args), name)
+_KINDS = {"i": ctypes.c_int, "u": ctypes.c_uint, "l": ctypes.c_long, "L": _ulong, "p": ctypes.c_void_p}
+
+
+def _function(name: str, arguments: str, result: str = "i") -> Any:
+    """A function of the C library that takes plain numbers, addresses among them; None if it has none."""
+    function = getattr(_libc, name, None)
+    if function is not None:
+        function.restype, function.argtypes = _KINDS[result], [_KINDS[kind] for kind in arguments]
+    return function
+
+
+_syscall = _function("syscall", "lllllll", "l")
+_prctl = _function("prctl", "iLLLL")
+_capset = _function("capset", "pp")
+_mount = _function("mount", "pppLp")
+_mount_words: Any = None
+if _mount is not None:
+    _mount_words = _libc["mount"]
+    _mount_words.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, _ulong, ctypes.c_char_p]
+_setfsuid, _setfsgid = _function("setfsuid", "u"), _function("setfsgid", "u")
+_setgroups = _function("setgroups", "Lp")
+_setresuid, _setresgid = _function("setresuid", "uuu"), _function("setresgid", "uuu")
+_mkdir, _chown, _chdir = _function("mkdir", "pu"), _function("chown", "puu"), _function("chdir", "p")
+
+
+class Prepared:
+    """A call of the C library or the kernel with all that it needs, to be made any number of times.
+
+    It is made before a fork and called after it: every object that a new process makes or touches costs it a page of
+    memory, and there are dozens of such calls on the way to a cell. Arguments are numbers, and bytes for what is
+    pointed to. Raises OSError naming the step.
+    """
+
+    __slots__ = ("args", "function", "kept", "step")
+
+    def __init__(self, step: str, function: Any, *args: int | bytes) -> None:
+        self.step = step
+        self.function = function
+        self.kept = [ctypes.create_string_buffer(a) for a in args if isinstance(a, bytes)]
+        pointers = iter(self.kept)
+        numbers = [ctypes.addressof(next(pointers)) if isinstance(a, bytes) else a for a in args]
+        self.args = (*numbers, *[0] * (len(function.argtypes) - len(numbers)))
+
+    def __call__(self) -> int:
+        return _check(self.function(*self.args), self.step)
+
+
+def carry_out(steps: Iterable[Prepared]) -> None:
+    """One after the other, until one can't be done: then OSError, naming it."""
+    for step in steps:
+        if step.function(*step.args) < 0:
+            _check(-1, step.step)
+
+
+def _call(name: str, *args: int | bytes) -> int:
+    """A system call that not every C library has a function for."""
+    return _calling(name, *args)()
+
+
+def _calling(name: str, *args: int | bytes) -> Prepared:
+    return Prepared(name, _syscall, _arch().calls[name], *args)
 
 
 # ---------------------------------------------------------------- processes
@@ -86,13 +147,9 @@ def clone(flags: int) -> int:
     if address:
         flags |= _CHILD_TID  # or abort() would signal a thread of the parent
     last = (0, address) if _MACHINE == "aarch64" else (address, 0)
-    arguments = [_ulong(value) for value in (flags | signal.SIGCHLD, 0, 0, *last)]
-    result = _libc.syscall(ctypes.c_long(_arch().calls["clone"]), *arguments)
-    if result > 0:
-        # A call leaves the free memory that it took in the opposite order: every other child would begin in another
-        # memory. One more puts it back. It is refused: no range of descriptors ends below its beginning.
-        _libc.syscall(ctypes.c_long(_arch().calls["close_range"]), *arguments)
-    return _check_namespaces(result, "clone", flags)
+    return _check_namespaces(
+        _syscall(_arch().calls["clone"], flags | _SIGCHLD, 0, 0, *last, 0), "clone", flags
+    )
 
 
 def fork() -> int:
@@ -100,6 +157,7 @@ def fork() -> int:
     return _check(_libc.fork(), "fork")
 
 
+_SIGCHLD = int(signal.SIGCHLD)
 _CHILD_TID = 0x01000000 | 0x00200000  # CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID
 _tid_at: int | None = None
 
@@ -108,26 +166,39 @@ def _tid_address() -> int:
     global _tid_at
     if _tid_at is None:
         found = ctypes.c_void_p()
-        failed = _libc.prctl(40, ctypes.byref(found), _ulong(0), _ulong(0), _ulong(0))  # PR_GET_TID_ADDRESS
+        failed = _prctl(40, ctypes.addressof(found), 0, 0, 0)  # PR_GET_TID_ADDRESS
         _tid_at = 0 if failed else (found.value or 0)
     return _tid_at
 
 
+def dying_with_parent() -> Prepared:
+    """SIGKILL for the calling process when the thread that forked it ends."""
+    return Prepared("PR_SET_PDEATHSIG", _prctl, 1, int(signal.SIGKILL))
+
+
+def dumpable(value: bool) -> Prepared:
+    """Whether other processes of the same user may look into this one, and whether it owns its own /proc entries."""
+    return Prepared("PR_SET_DUMPABLE", _prctl, 4, int(value))
+
+
+def naming(name: str) -> Prepared:
+    """The calling process's name, at most 15 bytes of it."""
+    return Prepared("PR_SET_NAME", _prctl, 15, name.encode()[:15])
+
+
 def die_with_parent() -> None:
-    """SIGKILL for this process when the thread that forked it ends."""
-    _prctl("PR_SET_PDEATHSIG", 1, int(signal.SIGKILL))
+    """See :func:`dying_with_parent`."""
+    dying_with_parent()()
 
 
 def set_dumpable(value: bool) -> None:
-    """Whether other processes of the same user may look into this one, and whether it owns its own /proc entries."""
-    _prctl("PR_SET_DUMPABLE", 4, int(value))
+    """See :func:`dumpable`."""
+    dumpable(value)()
 
 
 def set_name(name: str) -> None:
-    """The process's name, at most 15 bytes of it."""
-    _check(
-        _libc.prctl(15, ctypes.c_char_p(name.encode()[:15]), _ulong(0), _ulong(0), _ulong(0)), "PR_SET_NAME"
-    )
+    """See :func:`naming`."""
+    naming(name)()
 
 
 def overwrite_arguments(name: bytes) -> None:
@@ -175,9 +246,12 @@ def close_others(kept: Iterable[int]) -> None:
     _close_range(first, 0xFFFFFFFF)
 
 
+_CLOSE_RANGE = 436
+
+
 def _close_range(first: int, last: int) -> None:
     try:
-        _call("close_range", ctypes.c_uint(first), ctypes.c_uint(last), ctypes.c_uint(0))
+        _check(_syscall(_CLOSE_RANGE, first, last, 0, 0, 0, 0), "close_range")
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
@@ -192,10 +266,6 @@ def _close_range(first: int, last: int) -> None:
 def pidfd_signal(pidfd: int, number: int) -> None:
     """Send a signal through a pidfd. Raises ProcessLookupError if the process has been reaped."""
     signal.pidfd_send_signal(pidfd, number)
-
-
-def _prctl(step: str, option: int, value: int, other: int = 0) -> int:
-    return _check(_libc.prctl(option, _ulong(value), _ulong(other), _ulong(0), _ulong(0)), step)
 
 
 # ---------------------------------------------------------------- namespaces and mounts
@@ -214,26 +284,32 @@ def set_hostname(name: str) -> None:
     _check(_libc.sethostname(raw, len(raw)), "sethostname")
 
 
+def mounting(source: str, target: str, kind: str | None, flags: int, options: str = "") -> Prepared:
+    """A mount, as the system call of this name takes it."""
+    step = f"mount {kind or source} at {target}"
+    words = (kind.encode() if kind else 0, flags, options.encode() if options else 0)
+    return Prepared(step, _mount, source.encode(), os.fsencode(target), *words)
+
+
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
-    _check(
-        _libc.mount(
-            source.encode(),
-            os.fsencode(target),
-            kind.encode() if kind else None,
-            _ulong(flags),
-            options.encode() if options else None,
-        ),
-        f"mount {kind or source} at {target}",
-    )
+    """See :func:`mounting`."""
+    mounting(source, target, kind, flags, options)()
+
+
+def mount_tmpfs(target: str, options: str) -> None:
+    """An empty file system in memory. ``options`` differ from cell to cell: no buffer is made for them."""
+    words = (b"cell", os.fsencode(target), b"tmpfs", NOSUID | NODEV, options.encode())
+    _check(_mount_words(*words), f"mount tmpfs at {target}")
 
 
 def bind(source: str, target: str, *, device: bool = False) -> None:
     """Show ``source`` at ``target`` too, with what is mounted below it; read-only, unless it is a device."""
-    _check(
-        _libc.mount(os.fsencode(source), os.fsencode(target), None, _ulong(BIND | REC), None),
-        f"bind {source} at {target}",
-    )
+    Prepared(f"bind {source} at {target}", _mount, os.fsencode(source), os.fsencode(target), 0, BIND | REC)()
     seal(target, NOSUID | NOEXEC if device else NOSUID | NODEV | RDONLY)
+
+
+_HERE = -100
+"""AT_FDCWD."""
 
 
 def seal(target: str, flags: int) -> None:
@@ -241,13 +317,8 @@ def seal(target: str, flags: int) -> None:
     attributes = struct.pack("QQQQ", flags, 0, 0, 0)  # attributes have the same bits as the flags
     try:
         _call(
-            "mount_setattr",
-            ctypes.c_int(-100),
-            ctypes.c_char_p(os.fsencode(target)),
-            ctypes.c_uint(0x8000),  # AT_RECURSIVE
-            ctypes.c_char_p(attributes),
-            ctypes.c_size_t(len(attributes)),
-        )
+            "mount_setattr", _HERE, os.fsencode(target), 0x8000, attributes, len(attributes)
+        )  # AT_RECURSIVE
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
@@ -259,20 +330,11 @@ def bind_as(source: str, target: str, namespace: int) -> None:
     """As :func:`bind`, read-only, with owners as the maps of a user namespace (a descriptor) have them: what belongs to
     an id of the inside is shown as its partner outside. Not every file system can be shown like this."""
     flags = 1 | os.O_CLOEXEC  # OPEN_TREE_CLONE
-    at = _call("open_tree", ctypes.c_int(-100), ctypes.c_char_p(os.fsencode(source)), ctypes.c_uint(flags))
+    at = _call("open_tree", _HERE, os.fsencode(source), flags)
     try:
         attributes = struct.pack("QQQQ", _IDMAP | NOSUID | NODEV | RDONLY, 0, 0, namespace)
-        _call(
-            "mount_setattr",
-            ctypes.c_int(at),
-            ctypes.c_char_p(b""),
-            ctypes.c_uint(0x1000),  # AT_EMPTY_PATH
-            ctypes.c_char_p(attributes),
-            ctypes.c_size_t(len(attributes)),
-        )
-        there = ctypes.c_char_p(os.fsencode(target))
-        move = (ctypes.c_int(at), ctypes.c_char_p(b""), ctypes.c_int(-100), there, ctypes.c_uint(4))
-        _call("move_mount", *move)  # MOVE_MOUNT_F_EMPTY_PATH
+        _call("mount_setattr", at, b"", 0x1000, attributes, len(attributes))  # AT_EMPTY_PATH
+        _call("move_mount", at, b"", _HERE, os.fsencode(target), 4)  # MOVE_MOUNT_F_EMPTY_PATH
     finally:
         os.close(at)
 
@@ -288,14 +350,10 @@ def _mount_flags(kept: int) -> int:
 
 def pivot(new_root: str, old_root: str) -> None:
     """Make ``new_root`` the root; what was the root appears at ``old_root``, a folder below the new one."""
-    _check(
-        _libc.syscall(
-            ctypes.c_long(_arch().calls["pivot_root"]),
-            ctypes.c_char_p(os.fsencode(new_root)),
-            ctypes.c_char_p(os.fsencode(old_root)),
-        ),
-        f"pivot_root to {new_root}",
-    )
+    try:
+        _call("pivot_root", os.fsencode(new_root), os.fsencode(old_root))
+    except OSError as error:
+        raise OSError(error.errno, f"pivot_root to {new_root}: {os.strerror(error.errno or 0)}") from None
     os.chdir("/")
 
 
@@ -306,27 +364,61 @@ def unmount(target: str) -> None:
 # ---------------------------------------------------------------- users and capabilities
 
 
+def becoming(uid: int, gid: int) -> list[Prepared]:
+    """All ids of the calling process become these, for good if it may not change them back."""
+    return [
+        Prepared(f"setresgid to {gid}", _setresgid, gid, gid, gid),
+        Prepared(f"setresuid to {uid}", _setresuid, uid, uid, uid),
+    ]
+
+
+def without_groups() -> Prepared:
+    """No supplementary group."""
+    return Prepared("setgroups", _setgroups)
+
+
+def making(folder: str, uid: int = -1, gid: int = -1) -> list[Prepared]:
+    """A folder, with an owner if one is named."""
+    path = os.fsencode(folder)
+    steps = [Prepared(f"mkdir {folder}", _mkdir, path, 0o755)]
+    return steps if uid < 0 else [*steps, Prepared(f"chown {folder}", _chown, path, uid, gid)]
+
+
+def entering(folder: str) -> Prepared:
+    """Make it the current folder."""
+    return Prepared(f"chdir to {folder}", _chdir, os.fsencode(folder))
+
+
 def set_file_owner(uid: int, gid: int) -> None:
     """What this process makes belongs to ``uid`` and ``gid`` from now on. Its own capabilities over files go with
     it: raise them again with :func:`set_capabilities`."""
-    _libc.setfsgid(gid)
-    _libc.setfsuid(uid)
-    if (_libc.setfsuid(uid), _libc.setfsgid(gid)) != (uid, gid):  # each returns the value before the call
+    _setfsgid(gid)
+    _setfsuid(uid)
+    if (_setfsuid(uid), _setfsgid(gid)) != (uid, gid):  # each returns the value before the call
         raise OSError(errno.EPERM, f"setfsuid to {uid}:{gid}: the ids did not change")
 
 
-def set_capabilities(kept: Iterable[int]) -> None:
+def holding(kept: Iterable[int]) -> Prepared:
     """Hold exactly these capabilities, effective and permitted; none inheritable, so none survives an exec."""
     mask = sum(1 << cap for cap in kept)
     low, high = mask & 0xFFFFFFFF, mask >> 32
     header = struct.pack("Ii", 0x20080522, 0)
-    data = struct.pack("6I", low, low, 0, high, high, 0)
-    _check(_libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(data)), "capset")
+    return Prepared("capset", _capset, header, struct.pack("6I", low, low, 0, high, high, 0))
+
+
+def set_capabilities(kept: Iterable[int]) -> None:
+    """See :func:`holding`."""
+    holding(kept)()
+
+
+def gaining_nothing() -> Prepared:
+    """No exec may gain anything, neither by set-user-id nor by file capabilities, from now on and for children."""
+    return Prepared("PR_SET_NO_NEW_PRIVS", _prctl, 38, 1)
 
 
 def no_new_privileges() -> None:
-    """No exec may gain anything, neither by set-user-id nor by file capabilities, from now on and for children."""
-    _prctl("PR_SET_NO_NEW_PRIVS", 38, 1)
+    """See :func:`gaining_nothing`."""
+    gaining_nothing()()
 
 
 # ---------------------------------------------------------------- the system call filter
@@ -534,19 +626,19 @@ class Filter:
 
     def __init__(self, program: bytes) -> None:
         self._program = ctypes.create_string_buffer(program, len(program))
-        self._header = ctypes.create_string_buffer(
-            struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(self._program))
-        )
+        header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(self._program))
+        # SPEC_ALLOW: no slower branches for it; old kernels don't know the flag
+        self._ways = [_calling("seccomp", 1, flags, header) for flags in (4, 0)]
 
     def install(self) -> None:
         """For this process and all that it will fork. Needs :func:`no_new_privileges` before."""
-        for flags in (4, 0):  # SPEC_ALLOW: no slower branches for it; old kernels don't know the flag
-            try:
-                _call("seccomp", ctypes.c_uint(1), ctypes.c_uint(flags), self._header)
-                return
-            except OSError as error:
-                if not flags or error.errno != errno.EINVAL:
-                    raise
+        first, second = self._ways
+        try:
+            first()
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            second()
 
 
 # ---------------------------------------------------------------- Landlock
@@ -558,40 +650,45 @@ _WRITE_FILE, _TRUNCATE, _IOCTL = 1 << 1, 1 << 14, 1 << 15
 def landlock_abi() -> int:
     """The version of Landlock in this kernel; 0 if it has none or it is turned off."""
     try:
-        return _call("landlock_create", None, ctypes.c_size_t(0), ctypes.c_uint(1))
+        return _call("landlock_create", 0, 0, 1)
     except OSError:
         return 0
 
 
-def landlock_ruleset(abi: int, writable: Iterable[str], devices: Iterable[str]) -> int:
-    """A ruleset's descriptor: read anything below /, write below ``writable``, read and write ``devices``.
+class Landlock:
+    """A ruleset ready to be made: read anything below /, write below ``writable``, read and write ``devices``.
 
-    From version 4 on no TCP; from 6 on no abstract socket and no signal may leave the group of processes that
-    restricts itself. Build it after the mounts that it names: rules hold on to inodes.
+    From version 4 (``abi``) on no TCP; from 6 on no abstract socket and no signal may leave the group of processes that
+    restricts itself.
     """
-    handled = (1 << 13) - 1
-    handled |= (1 << 13 if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0) | (_IOCTL if abi >= 5 else 0)
-    attributes = struct.pack("QQQ", handled, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
-    size = 8 if abi < 4 else 16 if abi < 6 else 24
-    ruleset = _call("landlock_create", ctypes.c_char_p(attributes), ctypes.c_size_t(size), ctypes.c_uint(0))
-    rules = [("/", _READ), *((path, handled) for path in writable)]
-    rules += [(path, (1 << 2 | _WRITE_FILE | _TRUNCATE | _IOCTL) & handled) for path in devices]
-    for path, access in rules:
-        at = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            rule = struct.pack("=Qi", access, at)
-            _call(
-                "landlock_add",
-                ctypes.c_int(ruleset),
-                ctypes.c_int(1),
-                ctypes.c_char_p(rule),
-                ctypes.c_uint(0),
-            )
-        finally:
-            os.close(at)
-    return ruleset
+
+    def __init__(self, abi: int, writable: Iterable[str], devices: Iterable[str]) -> None:
+        handled = (1 << 13) - 1
+        handled |= (1 << 13 if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0) | (_IOCTL if abi >= 5 else 0)
+        attributes = struct.pack("QQQ", handled, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
+        size = 8 if abi < 4 else 16 if abi < 6 else 24
+        self._create = _calling("landlock_create", attributes, size, 0)
+        rules = [("/", _READ), *((path, handled) for path in writable)]
+        rules += [(path, (1 << 2 | _WRITE_FILE | _TRUNCATE | _IOCTL) & handled) for path in devices]
+        self._rules = [
+            (path, ctypes.create_string_buffer(struct.pack("=Qi", a, -1), 12)) for path, a in rules
+        ]
+        self._add = [_arch().calls["landlock_add"], *(ctypes.addressof(rule) for _, rule in self._rules)]
+
+    def make(self) -> int:
+        """The ruleset's descriptor. Called after the mounts that it names: rules hold on to inodes."""
+        ruleset = self._create()
+        add, *addresses = self._add
+        for (path, rule), address in zip(self._rules, addresses):  # noqa: B905  (Python 3.9)
+            at = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            try:
+                struct.pack_into("i", rule, 8, at)
+                _check(_syscall(add, ruleset, 1, address, 0, 0, 0), "landlock_add")
+            finally:
+                os.close(at)
+        return ruleset
 
 
 def landlock_restrict(ruleset: int) -> None:
     """Hold this process and all that it will fork to a ruleset. Needs :func:`no_new_privileges` before."""
-    _call("landlock_restrict", ctypes.c_int(ruleset), ctypes.c_uint(0))
+    _check(_syscall(_COMMON["landlock_restrict"], ruleset, 0, 0, 0, 0, 0), "landlock_restrict")

@@ -7,14 +7,12 @@ threads, flushed streams and dropped objects are made here, in the interpreter's
 
 from __future__ import annotations
 
-import builtins
 import gc
 import os
-import signal
 import sys
 from types import CodeType, FunctionType, ModuleType
 
-from . import boot
+from . import bare, boot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from .run import Job
 
 
+OURS_DEEP = 40
+"""Room for our own calls below a tool, which sees to the depth of a player's code itself."""
 RECURSION = 1000
 """How deep a script may call: the interpreter's own limit, counted from the script's first frame."""
 NAMELESS = "<cell>"
@@ -56,25 +56,22 @@ def _depth() -> int:
 
 _start: dict[str, str] = {}
 """The environment that all runs are forked with."""
-_added: list[str] = []
-"""Words that ``prepare`` has put into builtins: scripts have them, programs do not."""
 
 
 def prepare() -> None:
     """What every run would do for itself, done once in the server: each page of memory that a run need not touch makes
     it faster."""
     boot.OURS = tuple(n for n in sys.modules if n == boot.PACKAGE or n.startswith(f"{boot.PACKAGE}."))
-    before = set(vars(builtins))
-    boot._site_words()
-    _added.extend(sorted(set(vars(builtins)) - before))
+    boot.WORDS = boot.site_words()
+    os.environ.pop("LD_BIND_NOW", None)
     _start.update(os.environ)
 
 
 def interpreters_signals() -> None:
     """Signals as an interpreter has them from its start."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_IGN)
+    bare.on_signal(bare.SIGINT, bare.interrupt)
+    for number in (bare.SIGPIPE, bare.SIGXFSZ):
+        bare.on_signal(number, bare.IGNORE)
 
 
 def _environment(env: Mapping[str, str]) -> None:
@@ -89,11 +86,8 @@ def _environment(env: Mapping[str, str]) -> None:
 def perform(job: Job, fds: list[int]) -> NoReturn:
     """Do the job in this process and end it as the interpreter would: code, message, exit handlers, streams."""
     _environment(job.env)
-    if job.kind in ("program", "tool"):
-        for word in _added:
-            delattr(builtins, word)
     sys.orig_argv[:] = ["python", *job.rest]
-    sys.setrecursionlimit(RECURSION + _depth())
+    sys.setrecursionlimit(RECURSION + (_depth() if job.kind != "tool" else OURS_DEEP))
     me = os.getpid()
     code = 0
     try:
@@ -102,7 +96,7 @@ def perform(job: Job, fds: list[int]) -> NoReturn:
         code = _exit_code(end)
     except KeyboardInterrupt as error:
         _show(error)
-        code = -signal.SIGINT
+        code = -bare.SIGINT
     except BaseException as error:
         _show(error)
         code = 1
@@ -110,7 +104,7 @@ def perform(job: Job, fds: list[int]) -> NoReturn:
         os._exit(code & 0xFF)
     code = _finish(code)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        bare.on_signal(-code, bare.DEFAULT)
         os.kill(os.getpid(), -code)
     os._exit(code & 0xFF)
 

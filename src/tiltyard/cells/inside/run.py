@@ -9,12 +9,12 @@ forked child (streams, signals, rlimits) are shared. Nothing here raises for wha
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
-import signal
 import time
 
-from . import procs, tree
+from . import bare, procs, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,17 +110,7 @@ def settle(workspace: int, stdio: Sequence[int], fds: Sequence[int]) -> None:
     """First steps of a forked child: own session, plain signals, the workspace (a descriptor) as current folder,
     ``stdio`` as 0, 1, 2 and ``fds`` as 3, 4, …, inheritable. Other descriptors are left (all are close-on-exec)."""
     os.setsid()
-    signal.set_wakeup_fd(-1)
-    for number in (
-        signal.SIGCHLD,
-        signal.SIGINT,
-        signal.SIGPIPE,
-        signal.SIGTERM,
-        signal.SIGHUP,
-        signal.SIGXFSZ,
-    ):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    bare.plain_signals()
     os.umask(0o022)
     os.fchdir(workspace)
     place([*stdio, *fds])
@@ -128,8 +118,6 @@ def settle(workspace: int, stdio: Sequence[int], fds: Sequence[int]) -> None:
 
 def place(fds: Sequence[int]) -> None:
     """Make ``fds`` the descriptors 0, 1, 2, …, inheritable; they may overlap with those numbers."""
-    import fcntl
-
     out_of_the_way = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(fds) + 3) for fd in fds]
     for n, fd in enumerate(out_of_the_way):
         os.dup2(fd, n, inheritable=True)
@@ -208,8 +196,6 @@ class ProcessStarter:
     ) -> None:  # never returns
         step = "set up"
         try:
-            import fcntl
-
             tell = fcntl.fcntl(tell, fcntl.F_DUPFD_CLOEXEC, len(fds) + 64)
             settle(self.workspace, stdio, fds)
             limit(job)

@@ -23,8 +23,8 @@ import socket
 import sys
 import time
 
-from . import cgroup, clock, kit, lock, overlay, perform, root, stall, wire
-from .twin import Locks
+from . import bare, cgroup, clock, drill, kit, lock, overlay, perform, root, stall, wire
+from .cell import Locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,8 +75,9 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     _forget_origin()
     home, ids = _open(letter)
     locks = Locks(two_ids=not with_user, stashed=stashed, trees=bool(trees))
-    _seed()
     perform.prepare()
+    drill.rounds(locks)
+    _seed()
     _kept.extend(sys.modules.values())
     gc.collect()
     gc.freeze()
@@ -97,7 +98,7 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         except (
             OSError
         ):  # no process to be had just now: the packet is dropped, and with it the stall's socket
-            _, fds, _, _ = socket.recv_fds(control, stall.MAX_PACKET, 1, socket.MSG_CMSG_CLOEXEC)
+            _, fds, _ = bare.receive_fds(control, stall.MAX_PACKET, 1)
             for fd in fds:
                 os.close(fd)
 

@@ -9,10 +9,9 @@ has begun, or why not; how it ends, it sees by the pidfd that comes with that wo
 from __future__ import annotations
 
 import os
-import socket
 import time
 
-from . import files, lock, perform, run, twin, wire
+from . import bare, files, lock, perform, run, twin, wire
 from .run import Job
 from .twin import ForkStarter, high
 
@@ -20,12 +19,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from .bare import Socket
+
 ANSWER_S = 60.0
 MAX_FILES = 1 << 30
 _STDIO = 3
 
 
-def live(sock: socket.socket, starter: ForkStarter) -> NoReturn:
+def live(sock: Socket, starter: ForkStarter) -> NoReturn:
     """Become the program that the owner sends. Raises OSError, files.FileError or wire.WireError until it is begun."""
     header, block, fds = wire.receive(sock, deadline=_soon(), max_block=MAX_FILES, take_fds=True)
     files.write_new(starter.workspace, header["files"], block)
@@ -33,15 +34,15 @@ def live(sock: socket.socket, starter: ForkStarter) -> NoReturn:
     job = Job.from_header(header)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     kept = [high(os.pidfd_open(os.getpid())), high(os.dup(sock.fileno()))]
-    mail = socket.socket(fileno=kept[1])
+    mail = bare.Socket(fileno=kept[1])
     try:
         run.settle(starter.workspace, (), ())
         perform.interpreters_signals()
         run.place([null] * _STDIO + fds)
         lock.close_others([*range(_STDIO + len(fds)), *kept, starter.landlock])
-        lock.set_name("python3")
+        starter.locks.be_python()
         twin.become_player(starter, job)
-        lock.die_with_parent()  # again, for a change of ids undoes it
+        starter.locks.die_with_parent()  # again, for a change of ids undoes it
         wire.send(mail, {"ready": True}, deadline=_soon(), fds=kept[:1])
     except (OSError, wire.WireError) as error:
         wire.refuse(mail, "arena", f"a program can't be set up: {error}")

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
 import struct
 
-from . import cell, cgroup, lock, overlay, wire
+from . import bare, cell, cgroup, lock, overlay, wire
 from .twin import KEEPER, PLAYER
 
 TYPE_CHECKING = False
@@ -23,23 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+    from .bare import Socket
+    from .cell import Locks
     from .cgroup import Home
-    from .twin import Locks
 
 MAX_PACKET = 1 << 16
 _CELL = lock.NEWUSER | lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWCGROUP
 
 
-def live(control: socket.socket, locks: Locks, home: Home | None, ids: Sequence[int]) -> NoReturn:
+def live(control: Socket, locks: Locks, home: Home | None, ids: Sequence[int]) -> NoReturn:
     """Become the stall that a packet on ``control`` describes, and be it until the owner is gone; for a process just
     forked from the server."""
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        data, fds, _, _ = socket.recv_fds(control, MAX_PACKET, 1, socket.MSG_CMSG_CLOEXEC)
+        bare.on_signal(bare.SIGCHLD, bare.DEFAULT)
+        data, fds, _ = bare.receive_fds(control, MAX_PACKET, 1)
         number = json.loads(data)["number"]
         lock.die_with_parent()
         lock.set_name("tiltyard-stall")
-        mail = socket.socket(fileno=fds[0])
+        mail = bare.Socket(fileno=fds[0])
         stall = Stall(mail, locks, home, number, ids[2 * number : 2 * number + 2])
         while os.read(fds[0], 1) and stall.serve_one():
             pass
@@ -51,7 +50,7 @@ class Stall:
     """See the module's first lines. What can't be had is said to who asks for a cell."""
 
     def __init__(
-        self, mail: socket.socket, locks: Locks, home: Home | None, number: int, ids: Sequence[int]
+        self, mail: Socket, locks: Locks, home: Home | None, number: int, ids: Sequence[int]
     ) -> None:
         self.mail = mail
         self.locks = locks
@@ -93,7 +92,7 @@ class Stall:
                 os.write(at, self.ids)
                 os.close(at)
         except OSError as error:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, bare.SIGKILL)
             os.waitpid(pid, 0)
             self._refuse(error)
             return False
@@ -120,8 +119,7 @@ class Stall:
     def _refuse(self, error: OSError) -> None:
         """Take the mail that nobody else will take, and answer it."""
         try:
-            with cell.take_order(self.mail)[-1] as sock:
-                wire.refuse(sock, "arena", f"{error.strerror or error}")
+            wire.refuse(cell.take_order(self.mail)[-1], "arena", f"{error.strerror or error}")
         except (OSError, struct.error, IndexError):
             pass  # the owner is gone
 

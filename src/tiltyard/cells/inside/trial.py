@@ -193,7 +193,7 @@ def landlock() -> str:
     if not abi:
         raise Refused("this kernel has no Landlock, or it was not turned on at boot")
     lock.no_new_privileges()
-    lock.landlock_restrict(lock.landlock_ruleset(abi, (), ("/dev",)))
+    lock.landlock_restrict(lock.Landlock(abi, (), ("/dev",)).make())
     path = f"{_FOLDER}/tiltyard-trial-{os.getpid()}"
     try:
         with open(path, "x"):

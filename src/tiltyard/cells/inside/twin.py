@@ -18,18 +18,17 @@ import marshal
 import os
 import resource
 import select
-import signal
-import socket
 import struct
 import time
 
-from . import lock, perform, procs, run, wire
+from . import bare, lock, perform, procs, run, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any, NoReturn
 
+    from .bare import Socket
     from .cgroup import Group
     from .run import Job
 
@@ -46,14 +45,27 @@ _SIZE = struct.Struct("Q")
 _STDIO = 3
 
 
-class Locks:
+class Steps:
+    """Calls on the way to a run that are the same for all, made ready before any fork (see ``lock.Prepared``).
+    ``two_ids``: whether the player's user id is not the keeper's."""
+
+    def __init__(self, two_ids: bool = False) -> None:
+        self.two_ids = two_ids
+        self.be_twin = (lock.dying_with_parent(), lock.naming("tiltyard-twin"))
+        self.be_python = lock.naming("python3")
+        self.die_with_parent = lock.dying_with_parent()
+        ids = lock.becoming(PLAYER, PLAYER) if two_ids else []
+        self.be_player = (*ids, lock.holding(()), lock.dumpable(True))
+
+
+class Locks(Steps):
     """What is the same for all cells of a server: the filter, Landlock's version, whether there is a second
     id for each cell, what is stashed away (see ``root.build``), and whether there are trees (see ``overlay``)."""
 
     def __init__(self, *, two_ids: bool, stashed: Sequence[str], trees: bool = False) -> None:
+        super().__init__(two_ids)
         self.filter = lock.Filter(lock.filter_program())
         self.landlock = lock.landlock_abi()
-        self.two_ids = two_ids
         self.stashed = tuple(stashed)
         self.trees = trees
 
@@ -94,18 +106,18 @@ class ForkStarter:
         self.kills = group.memory_kills() if group is not None else 0
         self.twin = 0
         """Its pid, or 0."""
-        self.sock: socket.socket | None = None
+        self.sock: Socket | None = None
         self.bell = -1
         self.reborn = False
         """Whether a twin was lost: the next one is forked from a keeper that has done things."""
 
     def make_twin(self) -> None:
-        ours, theirs = socket.socketpair()
+        ours, theirs = bare.pair()
         ours.settimeout(ANSWER_S)
         hear, ring = os.pipe()
         pid = lock.fork()
         if pid == 0:
-            _live(self, high(hear), socket.socket(fileno=high(theirs.detach())))
+            _live(self, high(hear), bare.Socket(fileno=high(theirs.detach())))
         theirs.close()
         os.close(hear)
         self.twin, self.sock, self.bell = pid, ours, ring
@@ -117,7 +129,7 @@ class ForkStarter:
             self.sock = None
             self.reborn = True
             try:
-                os.kill(self.twin, signal.SIGKILL)
+                os.kill(self.twin, bare.SIGKILL)
             except ProcessLookupError:
                 pass
             self.twin = 0
@@ -214,19 +226,17 @@ class ForkStarter:
             os.close(fd)
 
 
-def _send_job(sock: socket.socket, job: Job, fds: Sequence[int]) -> None:
+def _send_job(sock: Socket, job: Job, fds: Sequence[int]) -> None:
     """For ``_take_job``. Both ends are ours: the interpreter's own format will do, which is the quickest to read."""
     data = marshal.dumps({name: getattr(job, name) for name in job.__slots__})
     head = _SIZE.pack(len(data)) + data
-    sent = socket.send_fds(sock, [head], list(fds))
+    sent = bare.send_fds(sock, head, fds)
     sock.sendall(head[sent:])
 
 
-def _take_job(sock: socket.socket) -> tuple[Job, list[int]]:
-    size, fds, _, _ = socket.recv_fds(
-        sock, _SIZE.size, wire.MAX_FDS, socket.MSG_CMSG_CLOEXEC | socket.MSG_WAITALL
-    )
-    data = sock.recv(_SIZE.unpack(size)[0], socket.MSG_WAITALL)
+def _take_job(sock: Socket) -> tuple[Job, list[int]]:
+    size, fds, _ = bare.receive_fds(sock, _SIZE.size, wire.MAX_FDS, bare.WAIT_ALL)
+    data = sock.recv(_SIZE.unpack(size)[0], bare.WAIT_ALL)
     return run.Job.from_header(marshal.loads(data)), fds
 
 
@@ -255,7 +265,7 @@ def _begun(told: int, job: Job) -> int:
 
 def _signal_all() -> None:
     try:
-        os.kill(-1, signal.SIGKILL)
+        os.kill(-1, bare.SIGKILL)
     except ProcessLookupError:
         pass
 
@@ -278,7 +288,7 @@ def _kill_as_player() -> None:
 # ---------------------------------------------------------------- in the twin, and in what it forks
 
 
-def _live(cell: ForkStarter, bell: int, mail: socket.socket) -> NoReturn:
+def _live(cell: ForkStarter, bell: int, mail: Socket) -> NoReturn:
     """Fork a run for each byte, until the keeper is gone. Until the first one comes hardly a page is touched, which would
     be copied: many a cell never runs anything."""
     try:
@@ -296,22 +306,21 @@ def _live(cell: ForkStarter, bell: int, mail: socket.socket) -> NoReturn:
         os._exit(0)
 
 
-def _settle(cell: ForkStarter, bell: int, mail: socket.socket) -> None:
+def _settle(cell: ForkStarter, bell: int, mail: Socket) -> None:
     lock.close_others([0, 1, 2, bell, mail.fileno(), cell.workspace, cell.landlock])
-    lock.die_with_parent()
-    lock.set_name("tiltyard-twin")
+    lock.carry_out(cell.locks.be_twin)
     run.settle(cell.workspace, (), ())
     perform.interpreters_signals()
 
 
-def _say_no(mail: socket.socket, error: OSError) -> None:
+def _say_no(mail: Socket, error: OSError) -> None:
     _, fds = _take_job(mail)
     os.write(fds[0], _PID.pack(0) + f"fork {error.errno} {error.strerror}".encode())
     for at in fds:
         os.close(at)
 
 
-def _begin(cell: ForkStarter, mail: socket.socket) -> NoReturn:
+def _begin(cell: ForkStarter, mail: Socket) -> NoReturn:
     try:
         job, fds = _take_job(mail)
         os.setsid()
@@ -330,11 +339,11 @@ def _run(cell: ForkStarter, job: Job, tell: int, fds: list[int]) -> NoReturn:
         os.write(tell, _PID.pack(me))
         run.place(fds)
         lock.close_others([*range(len(fds)), tell, cell.landlock])
-        lock.set_name("python3")
+        cell.locks.be_python()
         become_player(cell, job)
         if job.kind == "command":
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(number, signal.SIG_DFL)
+            for number in (bare.SIGPIPE, bare.SIGXFSZ):
+                bare.on_signal(number, bare.DEFAULT)
             step = "exec"
             os.execvpe(job.rest[0], job.rest, job.env)
         os.close(tell)
@@ -358,11 +367,7 @@ def become_player(cell: ForkStarter, job: Job) -> None:
             0 if cell.locks.two_ids else 2
         )  # the keeper and its twin have the same id, and count
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-    if cell.locks.two_ids:
-        os.setresgid(PLAYER, PLAYER, PLAYER)
-        os.setresuid(PLAYER, PLAYER, PLAYER)
-    lock.set_capabilities(())
-    lock.set_dumpable(True)
+    lock.carry_out(cell.locks.be_player)
     _kill_me_first()
     if cell.landlock >= 0:
         lock.landlock_restrict(cell.landlock)

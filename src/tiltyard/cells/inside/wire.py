@@ -8,17 +8,19 @@ else in a cell wants to speak in frames; it knows nothing of what they say.
 
 from __future__ import annotations
 
-import array
 import json
 import os
-import socket
 import struct
 import time
 
+from . import bare
+
 TYPE_CHECKING = False  # not imported from typing, which would cost each keeper three milliseconds
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
+
+    from .bare import Socket
 
 _LENGTHS = struct.Struct("!IQ")
 MAX_HEADER = 16 << 20
@@ -26,6 +28,23 @@ MAX_FDS = 16
 _CHUNK = 1 << 20
 _SMALL = 1 << 16
 """Blocks that are sent together with their header: one system call, one wake-up of the other side."""
+
+
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # what ``decode`` calls, without its regular expressions
+
+
+def _encoder() -> Callable[[Any], str]:
+    """One that is made once: ``json.dumps`` makes one for each call."""
+    slow = json.JSONEncoder(separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return slow.encode
+    ascii_text = json.encoder.encode_basestring_ascii
+    fast = make(None, slow.default, ascii_text, None, ":", ",", False, False, True)
+    return lambda what: "".join(fast(what, 0))
+
+
+_encode = _encoder()
 
 
 class WireError(Exception):
@@ -41,7 +60,7 @@ class Late(WireError):
 
 
 def send(
-    sock: socket.socket,
+    sock: Socket,
     header: dict[str, Any],
     block: bytes | bytearray | memoryview = b"",
     *,
@@ -49,14 +68,14 @@ def send(
     fds: Sequence[int] = (),
 ) -> None:
     """Send one frame before ``deadline`` (``time.monotonic``). Raises Closed, Late."""
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = _encode(header).encode()
     head = _LENGTHS.pack(len(text), len(block)) + text
     if len(block) < _SMALL:
         head, block = head + bytes(block), b""
     try:
         if fds:
             _wait(sock, deadline)
-            head = head[socket.send_fds(sock, [head], list(fds)) :]
+            head = head[bare.send_fds(sock, head, fds) :]
         _send_all(sock, head, deadline)
         _send_all(sock, block, deadline)
     except TimeoutError:
@@ -65,7 +84,7 @@ def send(
         raise Closed(f"the other side is gone ({error.strerror or error})") from None
 
 
-def refuse(sock: socket.socket, kind: str, text: str, *, within_s: float = 30.0) -> None:
+def refuse(sock: Socket, kind: str, text: str, *, within_s: float = 30.0) -> None:
     """Tell the other side why it can't have what it wants: ``{"error": kind, "text": text}``. Never raises: if it is
     gone, nobody asks."""
     try:
@@ -74,14 +93,14 @@ def refuse(sock: socket.socket, kind: str, text: str, *, within_s: float = 30.0)
         pass
 
 
-def _send_all(sock: socket.socket, data: bytes | bytearray | memoryview, deadline: float) -> None:
+def _send_all(sock: Socket, data: bytes | bytearray | memoryview, deadline: float) -> None:
     view = memoryview(data)
     while view:
         _wait(sock, deadline)
         view = view[sock.send(view[:_CHUNK]) :]
 
 
-def _wait(sock: socket.socket, deadline: float) -> None:
+def _wait(sock: Socket, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -89,7 +108,7 @@ def _wait(sock: socket.socket, deadline: float) -> None:
 
 
 def receive(
-    sock: socket.socket,
+    sock: Socket,
     *,
     deadline: float,
     max_header: int = MAX_HEADER,
@@ -121,15 +140,18 @@ def receive(
 
 def _parse(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        words = text.decode()
+        header, end = _scan(words, 0)
+        if end != len(words):
+            raise ValueError("more than one value")
+    except (ValueError, RecursionError, StopIteration) as error:
         raise WireError(f"a header that is no JSON ({type(error).__name__})") from None
     if not isinstance(header, dict):
         raise WireError("a header that is no JSON object")
     return header
 
 
-def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
+def _receive_exactly(sock: Socket, size: int, deadline: float) -> bytes:
     parts: list[bytes] = []
     while size:
         _wait(sock, deadline)
@@ -141,20 +163,16 @@ def _receive_exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _receive_fds(sock: socket.socket, deadline: float, fds: list[int]) -> bytes:
+def _receive_fds(sock: Socket, deadline: float, fds: list[int]) -> bytes:
     """The first bytes of a frame; descriptors that come with them are added to ``fds``."""
     _wait(sock, deadline)
-    space = socket.CMSG_SPACE(MAX_FDS * array.array("i").itemsize)
-    data, ancillary, flags, _ = sock.recvmsg(_LENGTHS.size, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
-    for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            got = array.array("i")
-            got.frombytes(payload[: len(payload) - len(payload) % got.itemsize])
-            fds.extend(got)
-    for fd in fds:
-        os.set_inheritable(fd, False)
+    data, got, cut = bare.receive_fds(sock, _LENGTHS.size, MAX_FDS)
+    fds.extend(got)
+    if not bare.CLOEXEC:
+        for fd in fds:
+            os.set_inheritable(fd, False)
     if not data:
         raise Closed("the other side is gone")
-    if flags & socket.MSG_CTRUNC:
+    if cut:
         raise WireError(f"more than {MAX_FDS} descriptors with one frame")
     return data

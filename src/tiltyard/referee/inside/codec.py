@@ -21,6 +21,7 @@ import sys
 import types
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .link import ProtocolError
@@ -102,91 +103,6 @@ class Codec:
         self.decoding = 0
         self._depth = 0
         self._learned: list[int] = []
-        self._encoders: dict[type, Any] = {
-            list: self._enc_list,
-            tuple: lambda v, k: ["t", self._items(v, k)],
-            dict: self._enc_dict,
-            set: self._enc_set,
-            frozenset: lambda v, k: ["f", self._items(v, True)],
-            bytes: lambda v, k: ["b", v.hex()],
-            bytearray: self._enc_bytearray,
-            complex: lambda v, k: ["c", v.real, v.imag],
-            range: lambda v, k: ["R", self.enc(v.start), self.enc(v.stop), self.enc(v.step)],
-            slice: lambda v, k: ["S", self.enc(v.start), self.enc(v.stop), self.enc(v.step)],
-            type(Ellipsis): lambda v, k: ["E"],
-            type(NotImplemented): lambda v, k: ["N"],
-            Counter: self._enc_dict,
-            OrderedDict: self._enc_dict,
-            defaultdict: self._enc_dict,
-            deque: self._enc_deque,
-            type({}.keys()): lambda v, k: ["V", "k", self._items(v, True)],
-            type({}.values()): lambda v, k: ["V", "v", self._items(v, False)],
-            type({}.items()): lambda v, k: ["V", "i", self._items(v, False)],
-            types.MappingProxyType: self._enc_mappingproxy,
-            decimal.Decimal: lambda v, k: ["De", str(v)],
-            fractions.Fraction: lambda v, k: ["Fr", self.enc(v.numerator), self.enc(v.denominator)],
-            datetime.date: lambda v, k: ["Da", v.year, v.month, v.day],
-            datetime.datetime: lambda v, k: [
-                "Dt",
-                v.year,
-                v.month,
-                v.day,
-                v.hour,
-                v.minute,
-                v.second,
-                v.microsecond,
-                v.fold,
-                self.enc(v.tzinfo),
-            ],
-            datetime.time: lambda v, k: [
-                "Ti",
-                v.hour,
-                v.minute,
-                v.second,
-                v.microsecond,
-                v.fold,
-                self.enc(v.tzinfo),
-            ],
-            datetime.timedelta: lambda v, k: ["Td", v.days, v.seconds, v.microseconds],
-            datetime.timezone: self._enc_timezone,
-            uuid.UUID: lambda v, k: ["U", v.hex],
-            pathlib.PurePosixPath: lambda v, k: ["P", "pure", str(v)],
-            pathlib.PosixPath: lambda v, k: ["P", "posix", str(v)],
-        }
-        self._decoders: dict[str, Any] = {
-            "l": self._dec_list,
-            "t": lambda x: tuple(self._dec_items(x[1])),
-            "d": self._dec_dict,
-            "s": self._dec_set,
-            "f": lambda x: frozenset(self._dec_items(x[1])),
-            "b": lambda x: bytes.fromhex(x[1]),
-            "B": self._dec_bytearray,
-            "i": lambda x: int(x[1], 16),
-            "c": lambda x: complex(_is(x[1], float), _is(x[2], float)),
-            "R": lambda x: range(*(_is(self.dec(y), int) for y in x[1:4])),
-            "S": lambda x: slice(*(self.dec(y) for y in x[1:4])),
-            "E": lambda x: Ellipsis,
-            "N": lambda x: NotImplemented,
-            "r": lambda x: self.table.get(x[1]),
-            "q": self._dec_deque,
-            "V": self._dec_view,
-            "mp": lambda x: types.MappingProxyType(
-                dict(paired(self._dec_items(x[1]), self._dec_items(x[2])))
-            ),
-            "De": lambda x: self.objects.arrived(decimal.Decimal(_is(x[1], str))),
-            "Fr": lambda x: fractions.Fraction(_is(self.dec(x[1]), int), _is(self.dec(x[2]), int)),
-            "Da": lambda x: datetime.date(*x[1:4]),
-            "Dt": lambda x: datetime.datetime(*x[1:8]).replace(tzinfo=self.dec(x[9]), fold=x[8]),
-            "Ti": lambda x: datetime.time(*x[1:5]).replace(tzinfo=self.dec(x[6]), fold=x[5]),
-            "Td": lambda x: datetime.timedelta(*(_is(y, int) for y in x[1:4])),
-            "Tz": lambda x: datetime.timezone(self.dec(x[1]), *x[2:3]),
-            "Zi": _dec_zone,
-            "U": lambda x: uuid.UUID(hex=x[1]),
-            "P": lambda x: {"pure": pathlib.PurePosixPath, "posix": pathlib.PosixPath}[x[1]](_is(x[2], str)),
-            "T": self._dec_builtin,
-            "na": self._dec_array,
-            "ns": self._dec_scalar,
-        }
 
     # ------------------------------------------------------------------ out
 
@@ -197,13 +113,13 @@ class Codec:
             return value
         if kind is int:
             return value if -BIG < value < BIG else ["i", hex(value)]
-        encoder = self._encoders.get(kind)
+        encoder = _ENCODERS.get(kind)
         self._depth += 1
         try:
             if self._depth > MAX_DEPTH:
                 raise RecursionError(f"data nested more than {MAX_DEPTH} deep can't cross between the cells")
             if encoder is not None:
-                return encoder(value, as_key)
+                return encoder(self, value, as_key)
             if id(value) in BUILTIN_NAMES and BUILTINS[BUILTIN_NAMES[id(value)]] is value:
                 return ["T", BUILTIN_NAMES[id(value)]]
             return self._enc_rare(value, as_key)
@@ -297,13 +213,13 @@ class Codec:
             return item
         if kind is not list or not item or type(item[0]) is not str:
             raise ProtocolError("an item that is no value")
-        decoder = self._decoders.get(item[0], self.objects.adopt)
+        decoder = _DECODERS.get(item[0])
         self._depth += 1
         self.decoding += 1
         try:
             if self._depth > MAX_DEPTH + 2:
                 raise ProtocolError("data nested too deep")
-            return decoder(item)
+            return self.objects.adopt(item) if decoder is None else decoder(self, item)
         except (
             IndexError,
             KeyError,
@@ -436,3 +352,89 @@ def _dec_zone(x: list[Any]) -> Any:
         return zoneinfo.ZoneInfo(_is(x[1], str))
     except (zoneinfo.ZoneInfoNotFoundError, OSError):
         raise ProtocolError("a time zone that is not known here") from None
+
+
+# Made once, and not for each conversation: a fork would have to make every function in them.
+_ENCODERS: dict[type, Callable[[Codec, Any, bool], Any]] = {
+    list: Codec._enc_list,
+    tuple: lambda c, v, k: ["t", c._items(v, k)],
+    dict: Codec._enc_dict,
+    set: Codec._enc_set,
+    frozenset: lambda c, v, k: ["f", c._items(v, True)],
+    bytes: lambda c, v, k: ["b", v.hex()],
+    bytearray: Codec._enc_bytearray,
+    complex: lambda c, v, k: ["c", v.real, v.imag],
+    range: lambda c, v, k: ["R", c.enc(v.start), c.enc(v.stop), c.enc(v.step)],
+    slice: lambda c, v, k: ["S", c.enc(v.start), c.enc(v.stop), c.enc(v.step)],
+    type(Ellipsis): lambda c, v, k: ["E"],
+    type(NotImplemented): lambda c, v, k: ["N"],
+    Counter: Codec._enc_dict,
+    OrderedDict: Codec._enc_dict,
+    defaultdict: Codec._enc_dict,
+    deque: Codec._enc_deque,
+    type({}.keys()): lambda c, v, k: ["V", "k", c._items(v, True)],
+    type({}.values()): lambda c, v, k: ["V", "v", c._items(v, False)],
+    type({}.items()): lambda c, v, k: ["V", "i", c._items(v, False)],
+    types.MappingProxyType: Codec._enc_mappingproxy,
+    decimal.Decimal: lambda c, v, k: ["De", str(v)],
+    fractions.Fraction: lambda c, v, k: ["Fr", c.enc(v.numerator), c.enc(v.denominator)],
+    datetime.date: lambda c, v, k: ["Da", v.year, v.month, v.day],
+    datetime.datetime: lambda c, v, k: [
+        "Dt",
+        v.year,
+        v.month,
+        v.day,
+        v.hour,
+        v.minute,
+        v.second,
+        v.microsecond,
+        v.fold,
+        c.enc(v.tzinfo),
+    ],
+    datetime.time: lambda c, v, k: [
+        "Ti",
+        v.hour,
+        v.minute,
+        v.second,
+        v.microsecond,
+        v.fold,
+        c.enc(v.tzinfo),
+    ],
+    datetime.timedelta: lambda c, v, k: ["Td", v.days, v.seconds, v.microseconds],
+    datetime.timezone: Codec._enc_timezone,
+    uuid.UUID: lambda c, v, k: ["U", v.hex],
+    pathlib.PurePosixPath: lambda c, v, k: ["P", "pure", str(v)],
+    pathlib.PosixPath: lambda c, v, k: ["P", "posix", str(v)],
+}
+_DECODERS: dict[str, Callable[[Codec, Any], Any]] = {
+    "l": Codec._dec_list,
+    "t": lambda c, x: tuple(c._dec_items(x[1])),
+    "d": Codec._dec_dict,
+    "s": Codec._dec_set,
+    "f": lambda c, x: frozenset(c._dec_items(x[1])),
+    "b": lambda c, x: bytes.fromhex(x[1]),
+    "B": Codec._dec_bytearray,
+    "i": lambda c, x: int(x[1], 16),
+    "c": lambda c, x: complex(_is(x[1], float), _is(x[2], float)),
+    "R": lambda c, x: range(*(_is(c.dec(y), int) for y in x[1:4])),
+    "S": lambda c, x: slice(*(c.dec(y) for y in x[1:4])),
+    "E": lambda c, x: Ellipsis,
+    "N": lambda c, x: NotImplemented,
+    "r": lambda c, x: c.table.get(x[1]),
+    "q": Codec._dec_deque,
+    "V": Codec._dec_view,
+    "mp": lambda c, x: types.MappingProxyType(dict(paired(c._dec_items(x[1]), c._dec_items(x[2])))),
+    "De": lambda c, x: c.objects.arrived(decimal.Decimal(_is(x[1], str))),
+    "Fr": lambda c, x: fractions.Fraction(_is(c.dec(x[1]), int), _is(c.dec(x[2]), int)),
+    "Da": lambda c, x: datetime.date(*x[1:4]),
+    "Dt": lambda c, x: datetime.datetime(*x[1:8]).replace(tzinfo=c.dec(x[9]), fold=x[8]),
+    "Ti": lambda c, x: datetime.time(*x[1:5]).replace(tzinfo=c.dec(x[6]), fold=x[5]),
+    "Td": lambda c, x: datetime.timedelta(*(_is(y, int) for y in x[1:4])),
+    "Tz": lambda c, x: datetime.timezone(c.dec(x[1]), *x[2:3]),
+    "Zi": lambda c, x: _dec_zone(x),
+    "U": lambda c, x: uuid.UUID(hex=x[1]),
+    "P": lambda c, x: {"pure": pathlib.PurePosixPath, "posix": pathlib.PosixPath}[x[1]](_is(x[2], str)),
+    "T": Codec._dec_builtin,
+    "na": Codec._dec_array,
+    "ns": Codec._dec_scalar,
+}

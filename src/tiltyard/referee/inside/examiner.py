@@ -17,7 +17,6 @@ import json
 import marshal
 import os
 import select
-import signal
 import socket
 import sys
 import time
@@ -38,19 +37,24 @@ NO_REPORT = "the test's process ended without a report"
 
 
 def main(fds: list[int]) -> None:
-    """Examine once. The message:
+    """Examine once, and end: an interpreter's end would take a millisecond, and nobody needs it."""
+    control, solution = socket.socket(fileno=fds[0]), socket.socket(fileno=fds[1])
+    examine(control, solution)
+    os._exit(0)
+
+
+def examine(to_arena: socket.socket, solution: socket.socket) -> None:
+    """The message:
     ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, together,
     magic]``.
 
     ``tests`` is a list of ``[index, item, seconds, allowed liberties or None for all]`` in the order in which they are
     to run. An item, as the prelude is one, is ``[source, compiled code in hex or "", leaves nothing behind]``; the
     compiled code is for the interpreter with the bytecode number ``magic``."""
-    control = Link(socket.socket(fileno=fds[0]), 256 << 20)
-    solution = socket.socket(fileno=fds[1])
+    control = Link(to_arena, 256 << 20)
     main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, together, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     now = time.monotonic()
     end, load_end = now + grade_s, now + load_s
     link = Link(solution, 4096)
@@ -76,7 +80,7 @@ def main(fds: list[int]) -> None:
                 passed, reason, flags, liberties = report
                 control.send(["test", test[0], passed, reason, flags, False, liberties])
         control.send(["done"])
-        os._exit(0)  # an interpreter's end would take a millisecond, and nobody needs it
+        return
     gc.collect()
     gc.freeze()
     for batch in batches:

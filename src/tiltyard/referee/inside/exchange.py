@@ -53,11 +53,6 @@ class Exchange:
         self._classes_out: dict[int, tuple[type, int]] = {}
         self._classes_by_number: dict[int, type] = {}
         self._classes_in: dict[int, type] = {}
-        self._adopters: dict[str, Callable[[list[Any]], Any]] = {
-            "o": self._adopt_object, "m": self._adopt_mine, "M": self._adopt_method, "K": self._adopt_class,
-            "k": self._adopt_my_class, "nt": self._adopt_namedtuple, "e": self._adopt_enum, "X": self._adopt_exception,
-            "mod": self._adopt_module,
-        }  # fmt: skip
 
     def dropped(self) -> list[int]:
         """Numbers of the other side's objects for which nothing here stands any more; each is named once."""
@@ -162,10 +157,10 @@ class Exchange:
 
     def adopt(self, item: list[Any]) -> Any:
         """The value for an item that is no plain data (``codec.Objects``)."""
-        adopter = self._adopters.get(item[0])
+        adopter = _ADOPTERS.get(item[0])
         if adopter is None:
             raise ProtocolError("an item with an unknown tag")
-        return adopter(item)
+        return adopter(self, item)
 
     def arrived(self, value: Any) -> Any:
         """The value, which came from the other side, if it may (``codec.Objects``)."""
@@ -350,3 +345,10 @@ def _text(error: BaseException) -> str | None:
         return str(error)[:MAX_TEXT]
     except Exception:
         return None
+
+
+_ADOPTERS: dict[str, Callable[[Exchange, list[Any]], Any]] = {
+    "o": Exchange._adopt_object, "m": Exchange._adopt_mine, "M": Exchange._adopt_method, "K": Exchange._adopt_class,
+    "k": Exchange._adopt_my_class, "nt": Exchange._adopt_namedtuple, "e": Exchange._adopt_enum, "X": Exchange._adopt_exception,
+    "mod": Exchange._adopt_module,
+}  # fmt: skip

@@ -176,10 +176,18 @@ class _Same:
     __hash__ = None  # type: ignore[assignment]
 
 
-def own_modules() -> list[types.ModuleType]:
-    """All modules that came out of the current folder, the workspace."""
+def own_modules(after: str) -> list[types.ModuleType]:
+    """All modules that were imported after the one of that name and came out of the current folder, the workspace. The others are
+    not looked at: in a fork each look at one costs a page of memory."""
     here = os.getcwd() + "/"  # noqa: PTH109
-    return [m for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").startswith(here)]
+    found: list[types.ModuleType] = []
+    for name in reversed(sys.modules):
+        if name == after:
+            break
+        module = sys.modules[name]
+        if (getattr(module, "__file__", None) or "").startswith(here):
+            found.append(module)
+    return found[::-1]
 
 
 def watch(modules: Iterable[types.ModuleType]) -> Watch | None:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 ROOM = 6000
 """Frames: enough for what the codec lets through, and far from what the C stack bears."""
 
+_LOOK = int(socket.MSG_PEEK | socket.MSG_DONTWAIT)
 _LENGTH = struct.Struct(">I")
 _decode = json.JSONDecoder().decode
 _encode = json.JSONEncoder(ensure_ascii=True, check_circular=False, separators=(",", ":")).encode
@@ -103,7 +104,7 @@ class Link:
         if self._buffer:
             return True
         try:
-            if self.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+            if self.sock.recv(1, _LOOK):
                 return True
         except BlockingIOError:
             return False

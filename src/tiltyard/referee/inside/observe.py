@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import socket
 import sys
 from typing import Any
@@ -32,7 +31,6 @@ def main(fds: list[int]) -> None:
     ``kit``, ``suite``, ``roots``, ``plugins``, ``own``; of calls ``prelude``, ``main``, ``entry``, ``modules``."""
     link = Link(socket.socket(fileno=fds[0]), BOUND)
     [job] = link.recv()
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     here = f"{os.getcwd()}/"
     where = {f"{here}{path}": n for n, path in enumerate(job["files"])}
     teller = Teller(link, (Lines if job["look"] == "lines" else Calls)(where))

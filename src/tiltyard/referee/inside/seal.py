@@ -7,15 +7,15 @@ outside the closure visible, and whoever goes looking for the key trips over ``w
 
 from __future__ import annotations
 
-import hashlib
 import os
+from _blake2 import blake2s  # hashlib brings a library of four megabytes into every fork server
 from collections.abc import Callable
 
 
 def sealed_writer(fd: int, key: bytes) -> Callable[[str], None]:
     """What writes one line of text to ``fd``, with the seal of its number and content. b"": without one."""
     count = 0
-    write, blake = os.write, hashlib.blake2s
+    write, blake = os.write, blake2s
 
     def say(text: str) -> None:
         nonlocal count

@@ -19,7 +19,7 @@ import socket
 import sys
 from typing import Any
 
-from . import fork
+from . import fork, loading
 from .describe import members
 from .keeping import Watch, own_modules, watch
 from .link import Closed, Link, ProtocolError, recv_fd
@@ -85,8 +85,15 @@ class Asked(io.TextIOBase):
 
 
 def main(fds: list[int]) -> None:
-    """Serve until the examiner is gone. ``fds[0]``: a unix stream socket to the examiner."""
+    """Serve, and end: an interpreter's end would take a millisecond, and nobody needs it. ``fds[0]``: a unix stream
+    socket to the examiner."""
     sock = socket.socket(fileno=fds[0])
+    serve(sock)
+    os._exit(0)
+
+
+def serve(sock: socket.socket) -> None:
+    """Until the examiner is gone."""
     link = Link(sock, 1 << 20)
     main_path, bound, tests, together = link.recv()[:4]
     printed, errors = Printed(), Printed()
@@ -96,8 +103,9 @@ def main(fds: list[int]) -> None:
     _settle_random()
     module = kept = None
     try:
+        before = next(reversed(sys.modules))
         module = load(main_path)
-        kept = watch(own_modules()) if together else None
+        kept = watch(own_modules(before)) if together else None
         answer = ["loaded", True] if kept is not None else ["loaded"]
     except BaseException as error:
         module, answer = None, ["failed", type(error).__name__]
@@ -135,9 +143,8 @@ def load(path: str) -> Any:
     """Import the solution's main file under its own module name."""
     name = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     if path.endswith(".py") and all(p.isidentifier() for p in name.split(".")):
-        if name.partition(".")[0] in sys.modules:
-            del sys.modules[name.partition(".")[0]]
-        return importlib.import_module(name)
+        sys.modules.pop(name.partition(".")[0], None)
+        return loading.load(name)
     spec = importlib.util.spec_from_file_location("solution", path)
     if spec is None or spec.loader is None:
         raise ImportError(path)

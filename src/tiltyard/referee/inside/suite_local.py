@@ -9,11 +9,9 @@ out of ``sys.modules``. After that the process may say what it wants: it is a cl
 # ruff: noqa: PTH109
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import os
 import random
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -26,7 +24,7 @@ from .testrun import _reason
 _exit = os._exit
 
 
-class StandardFirst(importlib.abc.MetaPathFinder):
+class StandardFirst:
     """Finds the standard library where the interpreter has it, whatever lies in the workspace under its names."""
 
     def __init__(self, own: list[str]) -> None:
@@ -91,7 +89,6 @@ def main(fds: list[int]) -> None:
     """Run one session, and end the process at once."""
     sock = socket.socket(fileno=fds[0])
     packages, files, tests, roots, plugins, own, key, only_collect, watched = Link(sock, 256 << 20).recv()
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     say = seal.sealed_writer(sock.fileno(), bytes.fromhex(key))
     try:
         suite.provide(packages)

@@ -5,7 +5,6 @@ The report of a test is ``[passed, reason, flags, liberties]``. Nothing that a s
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import io
 import random
@@ -51,7 +50,7 @@ class Discard(io.TextIOBase):
         return True
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Finder:
     """``import`` of a module of the solution, in a test, gives a :class:`RemoteModule`."""
 
     def __init__(self, names: list[str], peer: Peer) -> None:
@@ -61,7 +60,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self._names:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: Any) -> Any:
         return RemoteModule(spec.name, self._peer)

@@ -2,8 +2,9 @@
 
 Standard input is one JSON object: ``main`` (path of the module under test), ``entry`` (names to bind), ``imports``
 (Python import statements for the tests), ``run_s`` (seconds for everything), ``tests``: a list of ``{"id", "code",
-"time_s"}``. Standard output is the report; its last line counts what passed. ``{"where": true}`` prints the folders
-of the workspace and of the interpreter, as JSON, and does nothing else.
+"time_s"}``, to which ``"compiled"`` adds its code as it was compiled already, in hexadecimal, for interpreters of the
+bytecode number ``"magic"``. Standard output is the report; its last line counts what passed. ``{"where": true}`` prints
+the folders of the workspace and of the interpreter, as JSON, and does nothing else.
 
 Nothing here decides a reward, and nothing secret is here: the process belongs to the player, who can fool only
 itself. What it promises is a report that helps. The solution is imported as a normal module; each test runs in a
@@ -23,21 +24,22 @@ from __future__ import annotations
 
 import ast
 import fcntl
-import importlib
 import importlib.util
 import io
 import json
 import linecache
+import marshal
 import os
 import re
 import select
 import signal
 import sys
 import time
-from types import FrameType, ModuleType, TracebackType
+from collections.abc import Callable
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from . import fork
+from . import fork, loading
 
 MAX_OUTPUT = 2000
 MAX_VALUE = 400
@@ -56,7 +58,7 @@ _LEFT, _RIGHT, _VALUE = (
 
 def main(args: list[str]) -> None:
     """Read the configuration, run the tests, print the report. Takes no arguments."""
-    config = json.loads(_read_all(0))
+    config = json.loads(_read_all(0).decode())
     if config.get("where"):
         _write(1, (json.dumps({"folders": _folders()}) + "\n").encode())
         return
@@ -89,37 +91,49 @@ def _write(fd: int, data: bytes) -> None:
 def _quickly(config: dict[str, Any]) -> NoReturn:
     """Report on everything from here, or end without a word. An alarm's default action ends what hangs."""
     out = os.dup(1)
-    printed = _Sink()
-    deadline = time.monotonic() + config["run_s"]
+    printed = Sink()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, QUICK_S)
+    alarm(QUICK_S)
     _redirect(printed.fd)
+    _report(out, config, *at_once(config, printed, out, alarm))
+    os._exit(0)
+
+
+def alarm(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def at_once(
+    config: dict[str, Any], printed: Sink, out: int, alarm: Callable[[float], None]
+) -> tuple[list[str], int]:
+    """(blocks of the report, how many tests passed). ``alarm`` ends this process after so many seconds, 0: not."""
+    deadline = time.monotonic() + config["run_s"]
     blocks: list[str] = []
     passed = 0
+    before = next(reversed(sys.modules))
     module = _import(config["main"])
     bound, note = _bound(module, config)
     if imported := printed.take():
         blocks.append(f"While {config['main']} was imported, it printed:\n{imported}")
     blocks += [note] if note else []
-    kept = _kept()
+    kept = _kept(before)
     for test in config["tests"]:
         left = deadline - time.monotonic()
         if kept is None:
-            signal.setitimer(signal.ITIMER_REAL, 0)  # a fork is watched by this process
+            alarm(0)  # a fork is watched by this process
             message = _one(test, config, bound, left, out)
         else:
-            signal.setitimer(signal.ITIMER_REAL, max(0.001, min(QUICK_S, test["time_s"], left)))
+            alarm(max(0.001, min(QUICK_S, test["time_s"], left)))
             failure = _run_test(test, config["imports"], dict(bound))
             message = _told(test, failure, printed.take())
             if kept.changed():
                 os._exit(1)
         blocks.append(message["text"])
         passed += message["passed"]
-    _report(out, config, blocks, passed)
-    os._exit(0)
+    return blocks, passed
 
 
-class _Sink:
+class Sink:
     """A pipe that takes what is printed. It has room for more than a report shows; who fills it waits for the alarm."""
 
     def __init__(self) -> None:
@@ -129,6 +143,10 @@ class _Sink:
             fcntl.fcntl(self.fd, getattr(fcntl, "F_SETPIPE_SZ", 1031), 1 << 20)
         except OSError:
             pass  # it keeps the room that it has
+
+    def close(self) -> None:
+        os.close(self._out)
+        os.close(self.fd)
 
     def take(self) -> str:
         """What was printed since the last time, as a report shows it."""
@@ -141,14 +159,14 @@ class _Sink:
         return _printed(data)
 
 
-def _kept() -> Any:
-    """The watch over the player's modules, or None: some of them may remember, or watching has not been loaded, which
+def _kept(before: str) -> Any:
+    """The watch over the player's modules, which were imported after ``before``, or None: some of them may remember, or watching has not been loaded, which
     would take longer than it saves."""
     if f"{__package__}.keeping" not in sys.modules:
         return None
     from .keeping import own_modules, watch
 
-    return watch(own_modules())
+    return watch(own_modules(before))
 
 
 # -- the supervisor ----------------------------------------------------------------------------------------------
@@ -288,13 +306,26 @@ def _redirect(fd: int) -> None:
     os.dup2(null, 0)
     os.dup2(fd, 1)
     os.dup2(fd, 2)
-    for name in ("stdout", "stderr"):
-        raw = io.FileIO(1 if name == "stdout" else 2, "w", closefd=False)
-        # unbuffered, or a test's process would print again what the import had printed
-        stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")  # type: ignore[misc]
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = _ready or streams()  # type: ignore[misc]
+
+
+_ready: tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper] | None = None
+
+
+def exercise() -> None:
+    """Called once by a fork server: streams that its forks need not make."""
+    global _ready
+    _ready = streams()
+
+
+def streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper]:
+    """The three of this process. What is written goes out at once, or a test's process would print again what the
+    import had printed."""
+    out, err = (
+        io.TextIOWrapper(io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        for fd in (1, 2)
+    )
+    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8"), out, err
 
 
 def _load(config: dict[str, Any], deadline: float, out: int) -> None:
@@ -327,7 +358,6 @@ def _import(path: str) -> ModuleType:
     sys.dont_write_bytecode = True
     sys.path[:] = [workspace, *(p for p in sys.path if p not in ("", workspace))]
     sys.argv = [path]
-    importlib.invalidate_caches()
     parts = path.removesuffix(".py").split("/")
     if parts[-1] == "__init__" and len(parts) > 1:
         parts.pop()
@@ -336,7 +366,7 @@ def _import(path: str) -> ModuleType:
             1, len(parts) + 1
         ):  # a module of the same name that is already loaded is not the player's
             sys.modules.pop(".".join(parts[:n]), None)
-        return importlib.import_module(".".join(parts))
+        return loading.load(".".join(parts))
     spec = importlib.util.spec_from_file_location("solution", os.path.join(workspace, path))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
@@ -412,11 +442,24 @@ def _run_test(test: dict[str, Any], imports: str, bound: dict[str, Any]) -> str:
         if imports:
             exec(compile(imports, "<imports>", "exec", dont_inherit=True), namespace)
         namespace.update(bound)
-        tree = _Sides().visit(ast.parse(source, filename))
-        exec(compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True), namespace)
+        exec(_compiled(test, filename), namespace)
     except BaseException as error:  # SystemExit and KeyboardInterrupt are failures of the test as well
         return _explain(error)
     return ""
+
+
+def _compiled(test: dict[str, Any], filename: str) -> CodeType:
+    """Its code, from what was compiled for this very interpreter, if it was."""
+    ready = test.get("compiled")
+    if ready and test["magic"] == importlib.util.MAGIC_NUMBER.hex():
+        return marshal.loads(bytes.fromhex(ready))  # type: ignore[no-any-return]
+    return compiled(test["code"], filename)
+
+
+def compiled(source: str, filename: str) -> CodeType:
+    """The code of a test, in which the sides of its assertions have names. Raises what ``compile`` raises."""
+    tree = _Sides().visit(ast.parse(source, filename))
+    return compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
 
 
 def _depth() -> int:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import builtins
 import os
-import shutil
 import sys
-import tempfile
 import types
 import warnings
 from collections.abc import Callable
@@ -73,6 +71,9 @@ def _is_fixture(value: Any, kind: type | None) -> bool:
 
 def rehearse(run: Callable[[list[str], Any], None]) -> None:
     """One session over tests of our own. ``run(args, plugin)`` runs it. Leaves the process as it was."""
+    import shutil  # both bring compression with them, which servers without pytest have no use for
+    import tempfile
+
     folder, before, path = tempfile.mkdtemp(), os.getcwd(), list(sys.path)
     environment, modules = dict(os.environ), set(sys.modules)
     try:
