@@ -292,6 +292,7 @@ def _live(cell: ForkStarter, bell: int, mail: Socket) -> NoReturn:
     """Fork a run for each byte, until the keeper is gone. Until the first one comes hardly a page is touched, which would
     be copied: many a cell never runs anything."""
     try:
+        lock.carry_out(cell.locks.be_twin)
         settled = False
         while os.read(bell, 1):
             if not settled:
@@ -308,7 +309,6 @@ def _live(cell: ForkStarter, bell: int, mail: Socket) -> NoReturn:
 
 def _settle(cell: ForkStarter, bell: int, mail: Socket) -> None:
     lock.close_others([0, 1, 2, bell, mail.fileno(), cell.workspace, cell.landlock])
-    lock.carry_out(cell.locks.be_twin)
     run.settle(cell.workspace, (), ())
     perform.interpreters_signals()
 
