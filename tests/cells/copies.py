@@ -204,7 +204,10 @@ def a_copy_is_a_cell_like_any_other(g: Ground) -> None:
 def packing_comes_after_the_death_of_all(g: Ground) -> None:
     cell = g.open(FILES)
     with echo(cell) as (started, _):
-        pack(cell)
+        try:
+            pack(cell)
+        except NotPacked as error:  # where a cell has one id, what begins its runs dies with the program
+            assert "memory" in str(error)
         assert eventually(lambda: started.poll() is not None)  # type: ignore[attr-defined]
     still_works(cell)
 
