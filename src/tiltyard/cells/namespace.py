@@ -576,7 +576,11 @@ class _Server:
 
 def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
     *start, _, _ = key.interpreter.argv()
-    lines = [key.interpreter.first() + package_lines(), f"from {PACKAGE}.warden import main; main()"]
+    lines = [
+        key.interpreter.first() + package_lines(),
+        f"from {PACKAGE}.layout import begin; begin()",
+        f"from {PACKAGE}.warden import main; main()",
+    ]
     if not (all_compiled() and key.interpreter.path == os.path.realpath(sys.executable)):
         lines.insert(1, uncached_lines())
     try:

@@ -77,10 +77,10 @@ def warm_up() -> None:
 def exercise() -> None:
     """Called once by a fork server, in an empty folder that is removed then."""
     with _as_it_was():
-        for _ in range(2):
-            _look()
-            _examine()
-            _answer()
+        _look()
+        _look()
+        _examine()
+        _answer()
 
 
 def _talk() -> None:
