@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conformance import CHECKS, LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance import LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance_hostile import CHECKS
 from engine_fixture import Engine, docker, engine_of_the_tests
 
 from tiltyard import pool
