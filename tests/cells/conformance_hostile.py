@@ -717,10 +717,10 @@ def a_hundred_thousand_files_are_no_trouble(g: Ground) -> None:
 
 
 @contextlib.contextmanager
-def racing(cell: Cell, code: str) -> Iterator[None]:
+def racing(cell: Cell, code: str, there: str = "") -> Iterator[None]:
     """A player's process that runs ``code`` over and over while the file tools work; it must get somewhere."""
     python = said(cell, "import sys; print(sys.executable)")
-    script = "import os, socket\nrounds = 0\nHOME = os.path.expanduser('~')\ndef turn():\n"
+    script = f"import os, socket\nrounds, THERE = 0, {there!r}\ndef turn():\n"
     script += textwrap.indent(textwrap.dedent(code), "    ")
     script += """
 while True:
@@ -746,18 +746,41 @@ def turns(least: int = 200, seconds: float = 1.0) -> Iterator[int]:
         n += 1
 
 
-OUTSIDE = """
-import os
-home = os.path.expanduser('~')
-os.makedirs(f'{home}/outside/sub', exist_ok=True)
-for path in ('file', 'sub/file'): open(f'{home}/outside/{path}', 'w').write('SECRET')
+AS_IT_WAS = [("file", "SECRET"), ("sub/file", "SECRET")]
+HIDE = """
+import os, sys
+for path in ('file', 'sub/file'):
+    os.makedirs(os.path.dirname(f'{sys.argv[1]}/{path}'), exist_ok=True)
+    with open(f'{sys.argv[1]}/{path}', 'w') as file: file.write('SECRET')
 """
-UNTOUCHED = """
-import os
-home = os.path.expanduser('~')
-print(sorted((os.path.relpath(f'{at}/{n}', home), open(f'{at}/{n}').read()) for at, _, files in os.walk(f'{home}/outside') for n in files))
+LOOK = """
+import os, sys
+top = sys.argv[1]
+print(sorted((os.path.relpath(f'{at}/{n}', top), open(f'{at}/{n}').read()) for at, _, files in os.walk(top) for n in files))
 """
-AS_IT_WAS = "[('outside/file', 'SECRET'), ('outside/sub/file', 'SECRET')]"
+
+
+@contextlib.contextmanager
+def outside(g: Ground, cell: Cell) -> Iterator[str]:
+    """A folder outside the workspace, where the file tools would find it if they were led there: in the cell, or on this
+    machine if they work from there. Nothing in it is changed."""
+    with tempfile.TemporaryDirectory() as name:
+        if g.wall.name == "process" or getattr(g.wall, "mode", "") == "run":
+            (Path(name) / "sub").mkdir()
+            for path in ("file", "sub/file"):
+                (Path(name) / path).write_text("SECRET")
+            yield name
+            found = [
+                (str(p.relative_to(name)), p.read_text())
+                for p in sorted(Path(name).rglob("*"))
+                if p.is_file()
+            ]
+        else:
+            place = said(cell, "import os; print(os.path.expanduser('~/outside'))")
+            said(cell, HIDE, place)
+            yield place
+            found = eval(said(cell, LOOK, place))
+        assert found == AS_IT_WAS
 
 
 def tools_see_only(cell: Cell, path: str, allowed: set[bytes]) -> None:
@@ -773,38 +796,37 @@ def tools_see_only(cell: Cell, path: str, allowed: set[bytes]) -> None:
 @check()
 def races_of_symbolic_links_lead_nowhere(g: Ground) -> None:
     cell = g.open({"real/file": b"plain"})
-    said(cell, OUTSIDE + "os.symlink(f'{home}/outside', 'link')")
-    swap = """
-    for a, b in (('real', 'aside'), ('link', 'real'), ('real', 'link'), ('aside', 'real')):
-        try: os.rename(a, b)
-        except OSError:
-            import shutil
-            for path in ('real', 'aside', 'link'):
-                os.unlink(path) if os.path.islink(path) else shutil.rmtree(path, ignore_errors=True)
-            os.mkdir('real'); os.symlink(f'{HOME}/outside', 'link')
-            with open('real/file', 'w') as file: file.write('plain')
-    """
-    with racing(cell, swap):
-        for _ in turns():
-            tools_see_only(cell, "real/file", {b"plain", b"new", b""})
-    assert b"SECRET" not in cell.capture(**ALL).files.values()
-    assert said(cell, UNTOUCHED) == AS_IT_WAS
+    with outside(g, cell) as there:
+        said(cell, f"import os; os.symlink({there!r}, 'link')")
+        swap = """
+        for a, b in (('real', 'aside'), ('link', 'real'), ('real', 'link'), ('aside', 'real')):
+            try: os.rename(a, b)
+            except OSError:
+                import shutil
+                for path in ('real', 'aside', 'link'):
+                    os.unlink(path) if os.path.islink(path) else shutil.rmtree(path, ignore_errors=True)
+                os.mkdir('real'); os.symlink(THERE, 'link')
+                with open('real/file', 'w') as file: file.write('plain')
+        """
+        with racing(cell, swap, there):
+            for _ in turns():
+                tools_see_only(cell, "real/file", {b"plain", b"new", b""})
+        assert b"SECRET" not in cell.capture(**ALL).files.values()
 
 
 @check()
 def races_of_a_link_for_a_file_lead_nowhere(g: Ground) -> None:
     cell = g.open({"file": b"plain"})
-    said(cell, OUTSIDE)
-    swap = """
-    os.symlink(f'{HOME}/outside/file', 'a'); os.rename('a', 'file')
-    with open('b', 'w') as file: file.write('plain')
-    os.rename('b', 'file')
-    """
-    with racing(cell, swap):
-        for _ in turns():
-            tools_see_only(cell, "file", {b"plain", b"new", b""})
-    assert b"SECRET" not in cell.capture(**ALL).files.values()
-    assert said(cell, UNTOUCHED) == AS_IT_WAS
+    with outside(g, cell) as there:
+        swap = """
+        os.symlink(f'{THERE}/file', 'a'); os.rename('a', 'file')
+        with open('b', 'w') as file: file.write('plain')
+        os.rename('b', 'file')
+        """
+        with racing(cell, swap, there):
+            for _ in turns():
+                tools_see_only(cell, "file", {b"plain", b"new", b""})
+        assert b"SECRET" not in cell.capture(**ALL).files.values()
 
 
 @check()
@@ -825,31 +847,30 @@ def races_of_hard_links_write_through_nothing(g: Ground) -> None:
 def races_of_renames_block_nothing(g: Ground) -> None:
     """A path is a file, a FIFO, a folder, a socket, a link and nothing, in turn."""
     cell = g.open({"spot": b"plain"})
-    said(cell, OUTSIDE)
-    swap = """
-    def put(make):
-        make()
-        try: os.rename('next', 'spot')
-        except OSError:
-            os.rename('spot', 'old'); os.rename('next', 'spot')
-            os.rmdir('old') if os.path.isdir('old') and not os.path.islink('old') else os.unlink('old')
-    def file():
-        with open('next', 'w') as f: f.write('plain')
-    def sock(): socket.socket(socket.AF_UNIX).bind('next')
-    for name in ('next', 'old'):
-        try: os.unlink(name)
-        except OSError:
-            try: os.rmdir(name)
-            except OSError: pass
-    for make in (file, lambda: os.mkfifo('next'), file, lambda: os.mkdir('next'), sock,
-                 lambda: os.symlink(f'{HOME}/outside/file', 'next')): put(make)
-    """
-    with racing(cell, swap):
-        for _ in turns():
-            tools_see_only(cell, "spot", {b"plain", b"new", b""})
-            with contextlib.suppress(CellFileError):
-                cell.write("spot/under", b"new")
-            with contextlib.suppress(CellFileError):
-                cell.read("spot/file", max_bytes=9)
-    assert b"SECRET" not in cell.capture(**ALL).files.values()
-    assert said(cell, UNTOUCHED) == AS_IT_WAS
+    with outside(g, cell) as there:
+        swap = """
+        def put(make):
+            make()
+            try: os.rename('next', 'spot')
+            except OSError:
+                os.rename('spot', 'old'); os.rename('next', 'spot')
+                os.rmdir('old') if os.path.isdir('old') and not os.path.islink('old') else os.unlink('old')
+        def file():
+            with open('next', 'w') as f: f.write('plain')
+        def sock(): socket.socket(socket.AF_UNIX).bind('next')
+        for name in ('next', 'old'):
+            try: os.unlink(name)
+            except OSError:
+                try: os.rmdir(name)
+                except OSError: pass
+        for make in (file, lambda: os.mkfifo('next'), file, lambda: os.mkdir('next'), sock,
+                     lambda: os.symlink(f'{THERE}/file', 'next')): put(make)
+        """
+        with racing(cell, swap, there):
+            for _ in turns():
+                tools_see_only(cell, "spot", {b"plain", b"new", b""})
+                with contextlib.suppress(CellFileError):
+                    cell.write("spot/under", b"new")
+                with contextlib.suppress(CellFileError):
+                    cell.read("spot/file", max_bytes=9)
+        assert b"SECRET" not in cell.capture(**ALL).files.values()
