@@ -113,7 +113,12 @@ FromFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 WallName = Annotated[
-    str, typer.Option("--wall", help="The kind of cell: `auto`, or one that `tiltyard doctor` names.")
+    str,
+    typer.Option(
+        "--wall",
+        help="The kind of cell: `auto` (the strongest that works), or one that `tiltyard doctor` names; "
+        "`container:HOW` for a mode, an engine, a runtime (docs/walls.md).",
+    ),
 ]
 Reward = Annotated[
     str | None,
