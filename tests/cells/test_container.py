@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,10 +23,12 @@ from conformance import LONG, Check, eventually, find, none_left, py, said, stil
 from conformance_hostile import CHECKS
 from engine_fixture import Engine, docker, engine_of_the_tests
 
+import tiltyard
 from tiltyard import pool
 from tiltyard.cells import Cell, CellLimits, CellLost, Run, make_wall, probe_wall
 from tiltyard.cells.container import ContainerWall
 from tiltyard.cells.container_modes import HeldCell
+from tiltyard.cells.image import of_machine
 from tiltyard.cells.owner import LABEL, owner_id
 from tiltyard.cells.reach import PREFIX
 from tiltyard.cells.rootfs import there
@@ -405,6 +409,52 @@ def test_an_interpreter_with_its_packages(docker: Engine, tmp_path: Path) -> Non
         )
     with contextlib.closing(ContainerWall().open({}, CellLimits())) as cell:
         assert py(cell, "import seen_in_cells").rc == 1
+
+
+# ----------------------------------------------------------------------------------------- the arena in a container
+
+DOCTOR = """
+import json
+from tiltyard.cells.doctor import examine
+report = examine()
+print(json.dumps([report.exit_code, report.as_json(), str(report)]))
+"""
+RIGHTS = (
+    "--cap-add=SYS_ADMIN",
+    *(
+        f"--security-opt={word}"
+        for word in ("seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined")
+    ),
+)
+
+
+def doctor_in_a_container(wall: ContainerWall, *options: str) -> tuple[int, dict[str, bool], str]:
+    source = Path(tiltyard.__file__).parent.parent
+    command = [
+        *("docker", "run", "--rm", "--network=none", f"--volume={source}:/src:ro", "--env=PYTHONPATH=/src"),
+        *("--env=HOME=/tmp", "--env=PYTHONDONTWRITEBYTECODE=1", "--entrypoint=", *options),
+        *(of_machine(wall.engine, wall._interpreter), "python3", "-c", DOCTOR),
+    ]
+    done = subprocess.run(command, capture_output=True, timeout=5 * LONG, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    code, data, text = json.loads(done.stdout)
+    return code, data["walls"], text
+
+
+@pytest.mark.parametrize("user", ["0:0", "1000:1000"])
+def test_the_doctor_in_a_container_says_which_rights_it_lacks_and_they_are_enough(
+    wall: ContainerWall, user: str
+) -> None:
+    if shutil.which("docker") is None:
+        pytest.skip("there is no docker command here")
+    code, walls, text = doctor_in_a_container(wall, f"--user={user}")
+    assert (code, walls) == (1, {"namespace": False, "container": False, "process": True})
+    asked = " ".join(RIGHTS).replace("=", " ", 1).replace("--security-opt=", "--security-opt ")
+    assert "NO  user namespaces" in text and asked in text and "Only the process wall is left" in text
+    code, walls, text = doctor_in_a_container(wall, f"--user={user}", *RIGHTS)
+    if not walls["namespace"]:
+        pytest.skip(f"this engine gives containers no such rights: {text[:300]}")
+    assert code == 0
 
 
 # ------------------------------------------------------------------------------------------------ with pytest in it
