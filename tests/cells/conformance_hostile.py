@@ -180,6 +180,8 @@ def somebody(marker: str) -> Iterator[int]:
     env = {**os.environ, "TILTYARD_HOSTILE": marker}
     process = subprocess.Popen(["sleep", "1000"], env=env)
     try:
+        # until it has begun, it is a copy of this process, with this one's environment
+        assert eventually(lambda: marker.encode() in Path(f"/proc/{process.pid}/environ").read_bytes())
         yield process.pid
     finally:
         process.kill()
@@ -323,8 +325,7 @@ def a_run_has_no_descriptor_but_its_streams(g: Ground) -> None:
 def a_walk_through_proc_finds_nobody_else(g: Ground) -> None:
     cell = g.open()
     marker = f"hostile-{secrets.token_hex(8)}"
-    with somebody(marker) as pid:
-        assert marker.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    with somebody(marker):
         got = answer(
             cell,
             f"""
