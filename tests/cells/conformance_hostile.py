@@ -33,8 +33,8 @@ __all__ = ["ATTEMPTS", "CHECKS", "attempts"]
 
 NO_FILES = "no file system wall: code can read and write what its user can"
 NO_NETWORK = "no network wall: code can reach what its user can"
-SAME_USER = "code runs as the arena's user, and can do to that user's processes what the user can"
-NO_FILTER = "it has no filter of system calls"
+SAME_USER = "same user: code can do to the processes of its user what that user can"
+NO_FILTER = "no filter of system calls: code can call what the kernel lets its user call"
 REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ESRCH, errno.ENOENT, errno.EROFS, errno.ENOTDIR}
 """What a wall may answer: not allowed, or not there."""
 
@@ -370,7 +370,7 @@ def proc_changes_and_reveals_nothing_of_the_kernel(g: Ground) -> None:
     all_refused(got, errno.EINVAL, errno.EIO)
 
 
-@check(process="code runs as the user of the arena and can signal what that user can")
+@check(process=SAME_USER)
 def stopping_all_processes_harms_only_the_cell(g: Ground) -> None:
     cell, other = g.open(), g.open()
     code = """
@@ -668,7 +668,7 @@ def a_bomb_of_shared_pages_ends(g: Ground) -> None:
     still_works(cell)
 
 
-@check(process="/dev/shm is the machine's")
+@check(process=NO_FILES)
 def a_bomb_in_shared_memory_ends(g: Ground) -> None:
     cell = g.open(disk_bytes=8 << 20)
     got = answer(

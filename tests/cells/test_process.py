@@ -117,6 +117,14 @@ def test_weaknesses_are_told(wall: ProcessWall) -> None:
     assert "file system" in text and "network" in text and "same user" in text
 
 
+def test_what_the_list_leaves_out_is_a_weakness_that_is_told(wall: ProcessWall) -> None:
+    told = {weakness.partition(":")[0] for weakness in wall.weaknesses}
+    assert {
+        check.unless["process"].partition(":")[0] for check in CHECKS if "process" in check.unless
+    } <= told
+    assert all(set(check.unless) <= {"process"} for check in CHECKS), "the other walls promise all of it"
+
+
 def test_another_hash_seed_is_another_order(wall: ProcessWall) -> None:
     code = "print(list({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}))"
     other = make_wall("process", hash_seed=7)

@@ -181,7 +181,10 @@ def announce(name: str) -> None:
         for better in WALLS[:-1]:
             say(f"no {better} wall: {probe_wall(better)}")
     try:
-        say(f"wall: {wall.name if name == 'auto' else name}" + ("; it does not protect from:" if wall.weaknesses else ""))
+        say(
+            f"wall: {wall.name if name == 'auto' else name}"
+            + ("; it does not protect from:" if wall.weaknesses else "")
+        )
         for weakness in wall.weaknesses:
             say(f"  - {weakness}")
     finally:

@@ -180,8 +180,10 @@ def image(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Build the container image that a task needs, once for what is in FOLDER, and print its digest: the task's
-    metadata takes it as `image`, and the container wall makes the task's cells of it. It needs a `python3` of 3.11 or later.
+    """Build the container image that a task needs, and print its digest.
+
+    It is built once for what is in FOLDER, and needs a `python3` of 3.11 or later. The task's metadata takes the digest as
+    `image`; the container wall makes the task's cells of it.
 
     Example: `tiltyard image tasks/parser/image`
     """
