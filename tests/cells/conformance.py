@@ -1101,7 +1101,7 @@ def killing_the_group_and_the_parent_harms_only_the_cell(g: Ground) -> None:
     still_works(other)
 
 
-@check(process="code runs as the user of the arena and can signal what that user can")
+@check(process="same user: code can signal what its user can")
 def killing_all_processes_harms_only_the_cell(g: Ground) -> None:
     cell, other = g.open(), g.open()
     code = """
