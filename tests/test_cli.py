@@ -15,7 +15,20 @@ from typer.testing import CliRunner
 from tiltyard.cli import app, main
 from tiltyard.records import Store
 
-COMMANDS = ["run", "demo", "validate", "tasks", "show", "play", "replay", "bench", "doctor", "gc", "version"]
+COMMANDS = [
+    "run",
+    "demo",
+    "validate",
+    "tasks",
+    "show",
+    "play",
+    "replay",
+    "bench",
+    "doctor",
+    "gc",
+    "image",
+    "version",
+]
 
 
 def lesson(id, ref="return a + b", stub="raise NotImplementedError"):

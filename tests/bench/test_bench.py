@@ -66,7 +66,7 @@ def test_a_wall_that_was_named_and_is_absent_stops_the_run(monkeypatch: pytest.M
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     monkeypatch.setenv("PATH", "/nowhere")
     for name in ("container", "container:exec"):
-        with pytest.raises(ArenaError, match="container wall can't be had here"):
+        with pytest.raises(ArenaError, match=f"the {name} wall can't be had here"):
             run_bench([name], quick=True, repeats=1)
 
 

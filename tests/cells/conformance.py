@@ -570,6 +570,21 @@ def nothing_of_the_arena_is_imported_or_found(g: Ground) -> None:
 
 
 @check()
+def no_trace_of_what_was_done_before_the_run(g: Ground) -> None:
+    """A fork server has done much before: rehearsed runs and examinations, loaded modules from the arena's folders."""
+    cell = g.open()
+    code = """
+    import linecache, os, signal, sys, threading, warnings
+    print([p for p in sys.path_importer_cache if p.endswith('inside')], list(linecache.cache), threading.active_count())
+    print([n for n in os.environ if n.startswith('LD_')], [m for m in sys.modules if 'rehears' in m or 'hidden' in m])
+    print([f.__name__ for f in sys.meta_path], sys.argv, sys.dont_write_bytecode, signal.getitimer(signal.ITIMER_REAL))
+    print(sorted(int(s) for s in signal.valid_signals() if callable(signal.getsignal(s))), len(warnings.filters))
+    """
+    fresh = "['BuiltinImporter', 'FrozenImporter', 'PathFinder'] ['-c'] True (0.0, 0.0)"
+    assert said(cell, code) == f"[] [] 1\n[] []\n{fresh}\n[2] 5"
+
+
+@check()
 def hashes_are_the_same_in_every_run(g: Ground) -> None:
     code = "print(list({'a', 'b', 'c', 'd', 'e', 'f'}), hash('x'))"
     assert len({said(g.open(), code) for _ in range(3)}) == 1
@@ -1086,7 +1101,7 @@ def killing_the_group_and_the_parent_harms_only_the_cell(g: Ground) -> None:
     still_works(other)
 
 
-@check(process="code runs as the user of the arena and can signal what that user can")
+@check(process="same user: code can signal what its user can")
 def killing_all_processes_harms_only_the_cell(g: Ground) -> None:
     cell, other = g.open(), g.open()
     code = """

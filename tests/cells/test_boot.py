@@ -154,7 +154,10 @@ def test_sources_that_are_no_text_end_like_syntax_errors(cell: KeeperCell) -> No
     for data in (b"x = 1\0", b"# coding: nonsense\n", b"x = '\xff'\n"):
         cell.write("script.py", data)
         result = cell.run(Run(("python", "script.py"), wall_s=LONG))
-        assert result.rc == 1 and b"SyntaxError" in result.stderr and b"<cell>" not in result.stderr
+        older = sys.version_info < (3, 11, 4) and b"null bytes" in result.stderr  # a ValueError then
+        assert (
+            result.rc == 1 and (b"SyntaxError" in result.stderr or older) and b"<cell>" not in result.stderr
+        )
 
 
 def test_who_looks_at_the_stack_sees_no_path_of_this_machine(cell: KeeperCell) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,14 +19,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conformance import CHECKS, LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance import LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance_hostile import CHECKS
 from copies import COPIES
 from engine_fixture import Engine, docker, engine_of_the_tests
 
+import tiltyard
 from tiltyard import pool
 from tiltyard.cells import Cell, CellLimits, CellLost, Run, make_wall, probe_wall
 from tiltyard.cells.container import ContainerWall
 from tiltyard.cells.container_modes import HeldCell
+from tiltyard.cells.image import of_machine
 from tiltyard.cells.owner import LABEL, owner_id
 from tiltyard.cells.reach import PREFIX
 from tiltyard.cells.rootfs import there
@@ -69,7 +74,12 @@ hashes_are_the_same_in_every_run what_can_not_be_run_is_the_players_mistake noth
 a_cell_can_be_closed_from_another_thread_during_a_run a_cell_that_is_garbage_is_closed
 a_forked_childs_life_does_not_keep_a_cell a_program_has_its_descriptors_and_nothing_else a_programs_exit_is_told
 a_programs_memory_can_be_set_apart files_and_runs_work_beside_a_program a_fork_bomb_ends a_memory_bomb_ends
-a_disk_bomb_ends modes_shut_nobody_out"""
+a_disk_bomb_ends modes_shut_nobody_out ptrace_reaches_nobody nobodys_memory_is_read_or_written
+nobodys_descriptors_are_taken a_run_has_no_descriptor_but_its_streams proc_changes_and_reveals_nothing_of_the_kernel
+keyrings_carry_nothing_from_cell_to_cell shared_memory_carries_nothing_from_cell_to_cell sockets_by_name_end_at_the_cell
+there_is_no_vsock there_is_no_netlink there_is_no_io_uring there_is_no_userfaultfd no_namespace_is_made_or_entered
+nothing_is_mounted setuid_programs_are_plain_ones a_hundred_thousand_files_are_no_trouble
+races_of_symbolic_links_lead_nowhere races_of_renames_block_nothing"""
 FEW = [check for check in CHECKS if check.name in WHERE_MODES_DIFFER.split()]
 
 
@@ -410,6 +420,52 @@ def test_an_interpreter_with_its_packages(docker: Engine, tmp_path: Path) -> Non
         )
     with contextlib.closing(ContainerWall().open({}, CellLimits())) as cell:
         assert py(cell, "import seen_in_cells").rc == 1
+
+
+# ----------------------------------------------------------------------------------------- the arena in a container
+
+DOCTOR = """
+import json
+from tiltyard.cells.doctor import examine
+report = examine()
+print(json.dumps([report.exit_code, report.as_json(), str(report)]))
+"""
+RIGHTS = (
+    "--cap-add=SYS_ADMIN",
+    *(
+        f"--security-opt={word}"
+        for word in ("seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined")
+    ),
+)
+
+
+def doctor_in_a_container(wall: ContainerWall, *options: str) -> tuple[int, dict[str, bool], str]:
+    source = Path(tiltyard.__file__).parent.parent
+    command = [
+        *("docker", "run", "--rm", "--network=none", f"--volume={source}:/src:ro", "--env=PYTHONPATH=/src"),
+        *("--env=HOME=/tmp", "--env=PYTHONDONTWRITEBYTECODE=1", "--entrypoint=", *options),
+        *(of_machine(wall.engine, wall._interpreter), "python3", "-c", DOCTOR),
+    ]
+    done = subprocess.run(command, capture_output=True, timeout=5 * LONG, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    code, data, text = json.loads(done.stdout)
+    return code, data["walls"], text
+
+
+@pytest.mark.parametrize("user", ["0:0", "1000:1000"])
+def test_the_doctor_in_a_container_says_which_rights_it_lacks_and_they_are_enough(
+    wall: ContainerWall, user: str
+) -> None:
+    if shutil.which("docker") is None:
+        pytest.skip("there is no docker command here")
+    code, walls, text = doctor_in_a_container(wall, f"--user={user}")
+    assert (code, walls) == (1, {"namespace": False, "container": False, "process": True})
+    asked = " ".join(RIGHTS).replace("=", " ", 1).replace("--security-opt=", "--security-opt ")
+    assert "NO  user namespaces" in text and asked in text and "Only the process wall is left" in text
+    code, walls, text = doctor_in_a_container(wall, f"--user={user}", *RIGHTS)
+    if not walls["namespace"]:
+        pytest.skip(f"this engine gives containers no such rights: {text[:300]}")
+    assert code == 0
 
 
 # ------------------------------------------------------------------------------------------------ with pytest in it

@@ -81,6 +81,33 @@ def test_the_exit_code_is_1_if_only_the_process_wall_is_left() -> None:
     assert "Only the process wall is left" not in str(some(True, False))
 
 
+def test_a_remedy_is_said_once_and_the_marks_are_explained() -> None:
+    def part(name: str, ok: bool, needed: bool = True) -> Check:
+        return Check("namespace", name, ok, f"{name} it is", "" if ok else "ask root", needed)
+
+    text = str(
+        Report((part(WHOLE, False), part("one", False), part("two", True), part("three", False, False)))
+    )
+    assert text.count("to get it: ask root") == 1 and text.count("to get it: as above") == 2
+    assert "NO  one" in text and "no  three" in text and "(NO: the wall needs it; no:" in text
+    assert "NO:" not in str(Report((part(WHOLE, True), part("two", True))))
+
+
+def test_a_podman_beside_a_dead_docker_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(name: str, command: tuple[str, ...]) -> Check:
+        return Check(
+            "container", name, name == "podman", "as it is", "" if name == "podman" else "start it", False
+        )
+
+    monkeypatch.setattr(doctor, "_engine", found)
+    docker, podman = doctor._engines()
+    assert "--wall container:podman" in docker.how_to_get_it and podman.ok
+    monkeypatch.setattr(
+        doctor, "_engine", lambda name, command: None if name == "docker" else found(name, command)
+    )
+    assert [check.part for check in doctor._engines()] == ["podman"]
+
+
 def test_it_leaves_no_group_behind() -> None:
     from tiltyard.cells.inside import cgroup
 

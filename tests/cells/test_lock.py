@@ -330,6 +330,16 @@ def test_every_step_names_itself_when_it_fails() -> None:
             act()
 
 
+def test_prepared_steps_are_carried_out_in_order_up_to_the_first_that_fails(tmp_path: Path) -> None:
+    first, second, third = (str(tmp_path / name) for name in "abc")
+    steps = [*lock.making(first), *lock.making(f"{second}/in/none"), *lock.making(third)]
+    with pytest.raises(OSError, match=f"mkdir {second}/in/none: No such file"):
+        lock.carry_out(steps)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a"]
+    with pytest.raises(OSError, match=f"mkdir {first}: File exists"):
+        steps[0]()
+
+
 def test_the_machine_is_one_that_can_be_locked() -> None:
     assert lock.supported() is None
     assert os.uname().machine in ("x86_64", "aarch64")

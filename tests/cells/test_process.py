@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import resource
 import shutil
@@ -16,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conformance import ALL, CHECKS, LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance import ALL, LONG, Check, eventually, find, none_left, py, said, still_works
+from conformance_hostile import ATTEMPTS, CHECKS, attempts
 
 from tiltyard.cells import (
     WALLS,
@@ -64,6 +67,31 @@ def test_conformance(wall: ProcessWall, check: Check) -> None:
     check.on(wall)
 
 
+@pytest.mark.parametrize("what", ATTEMPTS)
+def test_what_hostile_code_attempts_is_real(what: str, tmp_path: Path) -> None:
+    """The same attempts as in the list, made without a wall, on a process that lets itself be looked into: those that a
+    machine lets anybody make succeed, and none fails for a mistake of ours."""
+    child = "import os, time\nCHILD = os.fork()\nif CHILD == 0: time.sleep(1000)\n"
+    code = (
+        f"import signal\nCHILD = 0\n{attempts(what, '[CHILD]')}\nif CHILD: os.kill(CHILD, signal.SIGKILL)\n"
+    )
+    if what in ("ptrace", "process_vm", "descriptors of others"):
+        # forked late, when what is to be read is in its memory too
+        code = code.replace("NUMBERS, PIDS, got", f"{child}NUMBERS, PIDS, got").replace("CHILD = 0\n", "", 1)
+    elif what in ("mounts", "the machine's settings"):
+        pytest.skip("what would work here is not to be done to this machine")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=LONG, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    got = json.loads(done.stdout)
+    mistakes = {errno.EINVAL, errno.EFAULT, errno.EBADF, errno.E2BIG, errno.ENOMSG, -1}
+    wrong = {name: number for name, number in got.items() if number in mistakes}
+    assert not {
+        name for name in wrong if not name.startswith(("setns", "unshare 0x80", "unshare 0x10000000"))
+    }, got
+    if 0 not in got.values():  # a machine that is a cell itself
+        pytest.skip(f"this machine refuses it to everybody: {got}")
+
+
 # ------------------------------------------------------------------------------------------------ walls by name
 
 
@@ -89,6 +117,14 @@ def test_weaknesses_are_told(wall: ProcessWall) -> None:
     assert "file system" in text and "network" in text and "same user" in text
 
 
+def test_what_the_list_leaves_out_is_a_weakness_that_is_told(wall: ProcessWall) -> None:
+    told = {weakness.partition(":")[0] for weakness in wall.weaknesses}
+    assert {
+        check.unless["process"].partition(":")[0] for check in CHECKS if "process" in check.unless
+    } <= told
+    assert all(set(check.unless) <= {"process"} for check in CHECKS), "the other walls promise all of it"
+
+
 def test_another_hash_seed_is_another_order(wall: ProcessWall) -> None:
     code = "print(list({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}))"
     other = make_wall("process", hash_seed=7)
@@ -100,6 +136,9 @@ def test_another_hash_seed_is_another_order(wall: ProcessWall) -> None:
 
 
 def test_another_interpreter_has_its_packages(wall: ProcessWall) -> None:
+    found = subprocess.run([sys.executable, "-c", "import pytest"], env={}, capture_output=True, check=False)
+    if found.returncode != 0:
+        pytest.skip("pytest is not one of this interpreter's own packages")
     code = "try: import pytest; print('has packages')\nexcept ImportError: print('bare')"
     other = ProcessWall(python=sys.executable)
     with wall.open({}, CellLimits()) as one, other.open({}, CellLimits()) as two:

@@ -42,15 +42,20 @@ while True:
 
 
 def stock() -> dict[str, int]:
-    """What this process holds: resident kilobytes, descriptors, children, mounts."""
+    """What this process and all below it hold: resident kilobytes, descriptors, processes (zombies too), mounts, control
+    groups."""
     status = Path("/proc/self/status").read_text()
     rss = int(status.partition("VmRSS:")[2].split()[0])
-    children = sum(len(Path(t, "children").read_text().split()) for t in Path("/proc/self/task").iterdir())
+    everyone = family(os.getpid())
     return {
         "rss": rss,
         "fds": len(list(Path("/proc/self/fd").iterdir())),
-        "children": children,
+        "children": len(everyone) - 1,
+        "zombies": len(everyone - alive(everyone)),
         "mounts": len(mounts()),
+        "groups": len(
+            [mark for mark in folders() if mark.startswith("control group") and named(mark) & everyone]
+        ),
     }
 
 
@@ -69,9 +74,8 @@ def test_many_cells_one_after_the_other(wall: Wall) -> None:
     for n in range(CELLS if wall.name == "namespace" else max(20, CELLS // 20)):
         use(wall, n)
     after = stock()
-    assert {k: after[k] for k in ("fds", "children", "mounts")} == {
-        k: before[k] for k in ("fds", "children", "mounts")
-    }
+    same = ("fds", "children", "zombies", "mounts", "groups")
+    assert {k: after[k] for k in same} == {k: before[k] for k in same}
     assert after["rss"] < before["rss"] + 20_000
 
 

@@ -1,7 +1,7 @@
 """One wall under measurement: a lane has a wall, an environment on it, and times what a player does in it.
 
 Every episode that is timed must score 1: a wall that is quick to fail is no wall. A lane is named as its wall
-("namespace"), or as wall and mode ("container:exec").
+("namespace"), or as wall and how ("container:exec", "container:runtime=runsc").
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 from tiltyard.bench.lesson import ACTIONS, POOL, RUN_TESTS, SUBMIT, TASK, VIEW, WRITE
-from tiltyard.cells import WALLS, make_wall, probe_wall
+from tiltyard.cells import WALLS, make_wall
+from tiltyard.cells.container_words import options
 from tiltyard.cells.protocol import Wall
 from tiltyard.env import CodeEnv
 from tiltyard.errors import ArenaError, UsageError
@@ -34,20 +35,16 @@ def check_names(names: list[str]) -> None:
     """UsageError for a name that is no lane's."""
     known = lane_names()
     for name in names:
-        if name not in known:
+        kind, colon, words = name.partition(":")
+        if colon and kind in MODES:
+            options(words)
+        elif name not in known:
             raise UsageError(f"found the wall {name!r}; expected one of {', '.join(known)}")
 
 
 def lane_wall(name: str) -> Wall:
     """The wall of a lane. Raises ArenaError, with the reason, if it can't be had here."""
-    wall, _, mode = name.partition(":")
-    if not mode:
-        return make_wall(wall)
-    if (reason := probe_wall(wall)) is not None:
-        raise ArenaError(f"the {wall} wall can't be had here: {reason}")
-    from tiltyard.cells.container import ContainerWall
-
-    return ContainerWall(mode=mode)
+    return make_wall(name)
 
 
 class Lane:

@@ -16,7 +16,7 @@ from typing import Any
 from tiltyard.bench.sample_files import LIMIT_S, Sample, read_problems, read_samples
 from tiltyard.bench.targets import Ratio, judged
 from tiltyard.bench.unisolated import Judged, Unisolated
-from tiltyard.cells import make_wall
+from tiltyard.cells import make_wall, settled_name
 from tiltyard.errors import ArenaError, UsageError
 from tiltyard.referee import Referee
 from tiltyard.task import MAIN, Files, Task
@@ -127,9 +127,7 @@ def grade_samples(
         raise UsageError(
             f"{samples} has no sample of a problem at hand; give --problems the file that has them"
         )
-    probe = make_wall(wall)
-    wall = probe.name
-    probe.close()
+    wall = settled_name(wall)
     files = [Files({MAIN: source[s.task]["prompt"] + s.completion}) for s in found]
     ours, theirs = _Side(workers), _Side(workers)
     begin(len(found) * (2 if published else 1))

@@ -186,9 +186,17 @@ class ContainerWall:
             )
         return self._others.get(python, lambda: self._like_this(python))
 
-    def _like_this(self, python: str) -> ContainerWall:
+    def with_image(self, image: str) -> ContainerWall:
+        """This wall with the image that a task needs, by name or digest, and the ``python3`` in it. The same one for the
+        same image while it is kept. Whether it can be had is found out with the first cell."""
+        if image == self._image:
+            return self
+        return self._others.get(f"image {image}", lambda: self._like_this(None, image))
+
+    def _like_this(self, python: str | None, image: str | None = None) -> ContainerWall:
         return ContainerWall(
             engine=self.engine,
+            image=image,
             runtime=self._runtime,
             mode=self.mode,
             hash_seed=self._hash_seed,
@@ -362,21 +370,21 @@ def _weaknesses(about: About, mode: str, runtime: str | None, filter_trouble: st
 # ---------------------------------------------------------------- can it be had here?
 
 
-_probed: dict[tuple[int, str | None], str | None] = {}
+_probed: dict[tuple[object, ...], str | None] = {}
 
 
-def probe() -> str | None:
+def probe(**how: Any) -> str | None:
     """None if this wall works here, or the reason in plain words: a cell is opened, and something is run in it. Asked
-    once in a process for each DOCKER_HOST."""
-    me = os.getpid(), os.environ.get("DOCKER_HOST")
+    once in a process for each DOCKER_HOST and ``how``, the arguments of the wall."""
+    me = os.getpid(), os.environ.get("DOCKER_HOST"), *sorted(how.items())
     if me not in _probed:
-        _probed[me] = _try()
+        _probed[me] = _try(how)
     return _probed[me]
 
 
-def _try() -> str | None:
+def _try(how: Mapping[str, Any]) -> str | None:
     try:
-        wall = ContainerWall()
+        wall = ContainerWall(**how)
         cell = wall.open({"probe.py": b"print(6 * 7)\n"}, CellLimits())
         try:
             result = cell.run(Run(("python", "probe.py"), wall_s=30.0))

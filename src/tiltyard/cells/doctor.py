@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,16 @@ class Report:
         for wall in dict.fromkeys(c.wall for c in self.checks):
             parts = [c for c in self.checks if c.wall == wall]
             lines.append(f"{wall} wall: {'works here' if self.has(wall) else 'can not be had here'}")
+            said = ""
             for check in parts:
                 mark = "ok" if check.ok else "NO" if check.needed else "no"
                 lines.append(f"  {mark}  {check.part:<20} {check.why}")
                 if check.how_to_get_it and not check.ok:
-                    lines.append(f"      {'':<20} to get it: {check.how_to_get_it}")
+                    same = check.how_to_get_it == said
+                    lines.append(f"      {'':<20} to get it: {'as above' if same else check.how_to_get_it}")
+                    said = check.how_to_get_it
+        if any(not check.ok for check in self.checks):
+            lines.append("(NO: the wall needs it; no: it does without, a little weaker)")
         if self.exit_code:
             lines.append(
                 "Only the process wall is left: it limits, and does not lock. See above for what is missing."
@@ -171,7 +176,7 @@ def _overlays() -> Check:
         finally:
             wall.close()
     else:
-        reason = "there is no namespace wall to have them"
+        reason, how = "there is no namespace wall to have them", "the namespace wall first: see above"
     if reason is None:
         return Check(
             "namespace",
@@ -257,10 +262,13 @@ _SYSCTLS = (
 
 
 def _how_groups() -> str:
-    if _in_container() and os.geteuid() == 0:
-        return "start the container with --privileged, or with its own writable /sys/fs/cgroup"
+    if _in_container():
+        user = "" if os.geteuid() == 0 else "run as root in it, and "
+        return f"{user}start the container with --privileged, or with its own writable /sys/fs/cgroup"
     if os.geteuid() == 0:
         return "a kernel that has this controller (cgroup_enable=memory on its command line), mounted and writable"
+    if not Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        return "run as root; or boot with control groups of version 2 (systemd.unified_cgroup_hierarchy=1), which users can have"
     return "run as root, or in a group of your own: systemd-run --user --scope -p Delegate=yes tiltyard …"
 
 
@@ -280,6 +288,11 @@ def _read(path: str) -> str:
 
 def _engines() -> list[Check]:
     found = [_engine(name, command) for name, command in _ENGINES]
+    answer = [check.part for check in found if check is not None and check.ok]
+    if answer == ["podman"] and found[0] is not None:  # docker is there, is asked first, and does not answer
+        found[0] = replace(
+            found[0], how_to_get_it=f"{found[0].how_to_get_it}; or take podman: --wall container:podman"
+        )
     return [check for check in found if check is not None] or [
         Check(
             "container",

@@ -7,6 +7,7 @@ to be had: who launches a program must close it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import weakref
@@ -26,7 +27,11 @@ Letter = tuple[dict[str, Any], bytes, Sequence[int]]
 
 
 class Launched(Protocol):
-    """A program that runs in a cell. How it ends is told by its own descriptors."""
+    """A program that runs in a cell, or is about to. How it ends is told by its own descriptors."""
+
+    def begun(self) -> None:
+        """Returns when it has begun. To launch two and wait then takes less than one after the other. Raises what
+        ``launch`` may: some walls know only here whether the cell can be had."""
 
     def finished(self) -> None:
         """It has done all that it was to do, and nothing unusual was seen: its cell may serve the next one."""
@@ -95,6 +100,9 @@ class _InCell:
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
 
+    def begun(self) -> None:
+        pass
+
     def finished(self) -> None:
         pass
 
@@ -112,6 +120,9 @@ class Lent:
         self._finished = False
         self._closed = False
 
+    def begun(self) -> None:
+        pass
+
     def finished(self) -> None:
         self._finished = True
 
@@ -128,13 +139,28 @@ class Lent:
         self._cell.close()
 
 
-class Solo:
-    """A program that is the first process of its cell. ``sock`` is the socket to it, ``bury`` ends it and returns when
-    nothing is left."""
+class Opening(Protocol):
+    """A cell that was asked for."""
 
-    def __init__(self, sock: socket.socket, bury: Callable[[], None]) -> None:
+    def finish(self) -> tuple[socket.socket, Callable[[], None]]:
+        """The socket to it, and what ends it and returns when nothing is left. Called once. Raises if it can't be had."""
+
+
+class Solo:
+    """A program that is the first process of its cell. ``wall`` is kept for as long as it lives."""
+
+    def __init__(self, opening: Opening, wall: object) -> None:
         self._owner = os.getpid()
-        self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
+        self._opening: Opening | None = opening
+        self._wall = wall
+        self._end: weakref.finalize[Any, Any] = weakref.finalize(self, _abandon, opening, self._owner)
+
+    def begun(self) -> None:
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            self._end.detach()
+            sock, bury = opening.finish()
+            self._end = weakref.finalize(self, bury_cell, sock, bury, self._owner)
 
     def finished(self) -> None:
         pass
@@ -142,6 +168,13 @@ class Solo:
     def close(self) -> None:
         if os.getpid() == self._owner:
             self._end()
+
+
+def _abandon(opening: Opening, owner: int) -> None:
+    """It may have begun: only by its end is it known that nothing of it is left."""
+    if os.getpid() == owner:
+        with contextlib.suppress(ArenaError, CellFileError):
+            bury_cell(*opening.finish(), owner)
 
 
 def letter(

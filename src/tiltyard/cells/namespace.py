@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tiltyard.cells.client import KeeperCell, filled, socket_pair, unpacked
 from tiltyard.cells.clock import checked_instant, clock_packages
@@ -45,6 +45,8 @@ from tiltyard.cells.siblings import Siblings
 from tiltyard.cells.start import Below, OnImage, below, contents
 from tiltyard.errors import ArenaError
 from tiltyard.images import cache_folder
+
+_T = TypeVar("_T")
 
 START_S = 60.0
 OPEN_S = 60.0
@@ -145,7 +147,7 @@ class NamespaceWall:
 
     def _new_cell(self, limits: CellLimits, tree: bytes = b"") -> tuple[KeeperCell, Mapping[str, Any]]:
         """A cell, which keeps its wall, and so its server, alive; and what it had to say."""
-        sock, bury, said = self._bring_up(limits, None, tree)
+        sock, bury, said = self._bring_up(limits, tree)
         return self._kept_cell(sock, limits, _holding(self, bury)), said
 
     def _open_over(
@@ -185,8 +187,7 @@ class NamespaceWall:
         if "memory" not in self._server().has.get("groups", ()):
             return launch_in_cell(self, program, fds, files, limits, wall_s=wall_s)
         first = letter(program, contents(files), limits, _env(self._key), fds)
-        sock, bury, _ = self._bring_up(limits, first)
-        solo = Solo(sock, _holding(self, bury))
+        solo = Solo(self._ask(lambda: self._server().ask(_order(limits, alone=True), first)), self)
         with self._lock:
             self._cells.add(solo)
         return solo
@@ -215,7 +216,7 @@ class NamespaceWall:
         return self._bring_up_lent(limits), 0
 
     def _bring_up_lent(self, limits: CellLimits) -> KeeperCell:
-        sock, bury, _ = self._bring_up(limits, None)  # these do not keep the wall alive, which holds them
+        sock, bury, _ = self._bring_up(limits)  # these do not keep the wall alive, which holds them
         return self._kept_cell(sock, limits, bury)
 
     def _kept_cell(self, sock: socket.socket, limits: CellLimits, bury: Callable[[], None]) -> KeeperCell:
@@ -264,16 +265,20 @@ class NamespaceWall:
         return self._others.get(python, make)
 
     def _bring_up(
-        self, limits: CellLimits, letter: Letter | None, tree: bytes = b""
+        self, limits: CellLimits, tree: bytes = b""
     ) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
-        """A cell with a keeper, or with ``letter`` one whose only program has begun: its socket, its end, and its first
-        words. ``tree``: what lies below its workspace (see ``inside.overlay``)."""
-        order = ORDER.pack(*(int(getattr(limits, name)) for name in CAPS), letter is not None, tree)
+        """A cell with a keeper: its socket, its end, and its first words. ``tree``: what lies below its workspace (see
+        ``inside.overlay``)."""
+        order = _order(limits, tree)
+        return self._ask(lambda: self._server().ask(order).come_up())
+
+    def _ask(self, what: Callable[[], _T]) -> _T:
+        """Ask a server, and a new one if that is dead."""
         try:
             try:
-                return self._server().open(order, letter)
+                return what()
             except _ServerLost:
-                return self._server().open(order, letter)  # a new one
+                return what()
         except _ServerLost as error:
             raise ArenaError(f"the fork server died twice in a row: {error}") from None
         except OSError as error:
@@ -310,6 +315,10 @@ class NamespaceWall:
                 _release(self._held)
                 self._held.append(_acquire(self._key))
             return self._held[0]
+
+
+def _order(limits: CellLimits, tree: bytes = b"", *, alone: bool = False) -> bytes:
+    return ORDER.pack(*(int(getattr(limits, name)) for name in CAPS), alone, tree)
 
 
 def _identified(trees: Path) -> tuple[str, int, int]:
@@ -488,11 +497,8 @@ class _Server:
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None and self._control.fileno() >= 0
 
-    def open(
-        self, order: bytes, letter: Letter | None
-    ) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
-        """A new cell: the socket to it, what makes sure of its end, and its first words. Raises _ServerLost, ArenaError,
-        and CellFileError for files of a letter."""
+    def ask(self, order: bytes, letter: Letter | None = None) -> _Asked:
+        """Ask for a new cell; with ``letter``, for one of that program alone. Raises _ServerLost, ArenaError."""
         ours, theirs = socket_pair()
         try:
             with theirs:
@@ -502,7 +508,7 @@ class _Server:
                 with contextlib.suppress(wire.WireError):
                     header, block, fds = letter
                     wire.send(ours, header, block, deadline=time.monotonic() + OPEN_S, fds=fds)
-            return ours, *self._wait_for_word(ours, stall)
+            return _Asked(self, ours, stall)
         except BaseException:
             ours.close()
             raise
@@ -546,7 +552,7 @@ class _Server:
         if not self._idle:
             raise ArenaError(f"a cell can't be made: {self._made} are open, and one server can hold no more")
 
-    def _wait_for_word(
+    def wait_for_word(
         self, sock: socket.socket, stall: socket.socket
     ) -> tuple[Callable[[], None], Mapping[str, Any]]:
         try:
@@ -584,9 +590,37 @@ class _Server:
         self._process.returncode = 0  # or it would be waited for
 
 
+class _Asked:
+    """A cell that was asked for, and has not said yet that it is there (``launch.Opening``)."""
+
+    def __init__(self, server: _Server, sock: socket.socket, stall: socket.socket) -> None:
+        self._server = server
+        self._sock = sock
+        self._stall = stall
+
+    def come_up(self) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
+        """The socket to it, what makes sure of its end, and its first words. Raises _ServerLost, ArenaError, and
+        CellFileError for files of a letter."""
+        try:
+            return self._sock, *self._server.wait_for_word(self._sock, self._stall)
+        except BaseException:
+            self._sock.close()
+            raise
+
+    def finish(self) -> tuple[socket.socket, Callable[[], None]]:
+        try:
+            return self.come_up()[:2]
+        except _ServerLost as error:
+            raise ArenaError(f"the fork server died: {error}") from None
+
+
 def _spawn(key: _Key, fd: int) -> subprocess.Popen[bytes]:
     *start, _, _ = key.interpreter.argv()
-    lines = [key.interpreter.first() + package_lines(), f"from {PACKAGE}.warden import main; main()"]
+    lines = [
+        key.interpreter.first() + package_lines(),
+        f"from {PACKAGE}.layout import begin; begin()",
+        f"from {PACKAGE}.warden import main; main()",
+    ]
     if not (all_compiled() and key.interpreter.path == os.path.realpath(sys.executable)):
         lines.insert(1, uncached_lines())
     try:

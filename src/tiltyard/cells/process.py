@@ -36,6 +36,7 @@ WEAKNESSES = (
     "no file system wall: code can read and write whatever its user can, the arena's own files and other cells too",
     "no network wall: code can reach every network and every local server that its user can",
     "same user: code can signal, trace and kill other processes of its user, the arena's too",
+    "no filter of system calls: code can call what the kernel lets its user call, io_uring and new namespaces too",
     "the count of processes, memory and disk of a cell are watched, not enforced: a burst gets through for a moment",
     "CPU time is limited for each process, not for a cell as a whole",
     "code that kills its keeper, clears its environment and leaves the workspace can outlive its cell",

@@ -1,4 +1,4 @@
-"""Walls like another one that differ in their interpreter: a task's own environment, on whatever wall.
+"""Walls like another one that differ in their interpreter: a task's own environment, on whatever wall; or in their image.
 
 ``with_python`` asks a wall for one. A wall keeps the latest ``MOST`` of those that it was asked for; one that falls out
 lives as long as somebody holds it, or a cell of it is open, so a pool with fifty environments holds a few fork servers
@@ -35,6 +35,23 @@ def with_python(wall: Wall, python: str) -> Wall:
     if not isinstance(wall, WithPython):
         raise ArenaError(f"the {wall.name} wall can't have cells with another interpreter")
     return wall.with_python(python)
+
+
+@runtime_checkable
+class WithImage(Protocol):
+    """A wall whose cells can be of an image."""
+
+    def with_image(self, image: str) -> Wall:
+        """A wall of the same kind and settings, whose cells are of this container image and have its ``python3``."""
+
+
+def with_image(wall: Wall, image: str) -> Wall:
+    """See :class:`WithImage`. ArenaError: walls of this kind can't."""
+    if not isinstance(wall, WithImage):
+        raise ArenaError(
+            f"the task needs the container image {image!r}, which the {wall.name} wall can't have; take the container wall"
+        )
+    return wall.with_image(image)
 
 
 class Siblings(Generic[_W]):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, cast
 
 from tiltyard import __version__
-from tiltyard.cells import make_wall
+from tiltyard.cells import make_wall, settled_name
 from tiltyard.cells.protocol import Wall
 from tiltyard.check.judge import HASH_SEEDS
 from tiltyard.check.judge import Bench as _Bench
@@ -68,9 +68,7 @@ def validate(
     chosen, problems = load_lenient(pool, tasks=tasks, tags=tags, repos=repos, progress=reading)
     malformed = [] if tasks or tags else _malformed(problems)
     malformed += [] if tags else [_unbuilt(problem) for problem in chosen.left_out]
-    with_name = make_wall(wall)
-    wall_name = with_name.name
-    with_name.close()
+    wall_name = settled_name(wall)
     settings: dict[str, Any] = {
         "repeats": repeats,
         "wall": wall_name,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from tiltyard import __version__, patches
-from tiltyard.cells import make_wall
+from tiltyard.cells import make_wall, settled_name
 from tiltyard.check.predictions import Prediction, read_predictions
 from tiltyard.errors import UsageError
 from tiltyard.pool import Pool, load
@@ -116,9 +116,7 @@ def grade(
     chosen = pool if isinstance(pool, Pool) and not tasks else load(pool, tasks=tasks, repos=repos)
     by_id = {one.id: one for one in given}
     jobs = [(task, by_id[task.id]) for task in chosen if task.id in by_id]
-    with_name = make_wall(wall)
-    wall_name = with_name.name
-    with_name.close()
+    wall_name = settled_name(wall)
     kept = None if state is None else _State(Path(state), wall_name)
     found: dict[str, Graded] = {}
     if kept is not None:

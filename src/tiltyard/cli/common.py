@@ -113,7 +113,12 @@ FromFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 WallName = Annotated[
-    str, typer.Option("--wall", help="The kind of cell: `auto`, or one that `tiltyard doctor` names.")
+    str,
+    typer.Option(
+        "--wall",
+        help="The kind of cell: `auto` (the strongest that works), or one that `tiltyard doctor` names; "
+        "`container:HOW` for a mode, an engine, a runtime (docs/walls.md).",
+    ),
 ]
 Reward = Annotated[
     str | None,
@@ -176,7 +181,10 @@ def announce(name: str) -> None:
         for better in WALLS[:-1]:
             say(f"no {better} wall: {probe_wall(better)}")
     try:
-        say(f"wall: {wall.name}" + ("; it does not protect from:" if wall.weaknesses else ""))
+        say(
+            f"wall: {wall.name if name == 'auto' else name}"
+            + ("; it does not protect from:" if wall.weaknesses else "")
+        )
         for weakness in wall.weaknesses:
             say(f"  - {weakness}")
     finally:

@@ -23,7 +23,7 @@ def bench(
             "--wall",
             metavar="WALL",
             help="Measure this wall; may be repeated; default: all at hand. `namespace`, `container`, "
-            "`container:exec`, `container:run`, `process`.",
+            "`container:exec`, `container:run`, `container:runtime=runsc`, `process`.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few turns of everything: for a look.")] = False,
@@ -162,6 +162,39 @@ def gc(
         print_json({"removed": gone})
     else:
         print_out("\n".join([*(f"removed {what}" for what in gone), f"{len(gone)} removed"]))
+
+
+@app.command()
+def image(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="With a Dockerfile, and what it copies from beside it.")
+    ],
+    dockerfile: Annotated[
+        str, typer.Option("--dockerfile", metavar="NAME", help="The Dockerfile's name in FOLDER.")
+    ] = "Dockerfile",
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="docker|podman", help="Default: the one that is there.")
+    ] = None,
+    network: Annotated[
+        bool, typer.Option("--network/--no-network", help="Whether the build may reach the network.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Build the container image that a task needs, and print its digest.
+
+    It is built once for what is in FOLDER, and needs a `python3` of 3.11 or later. The task's metadata takes the digest as
+    `image`; the container wall makes the task's cells of it.
+
+    Example: `tiltyard image tasks/parser/image`
+    """
+    from tiltyard.cells.engine import connect
+    from tiltyard.cells.image import build
+
+    digest = build(connect(engine), folder, dockerfile=dockerfile, network=None if network else "none")
+    if as_json:
+        print_json({"image": digest})
+    else:
+        print_out(digest)
 
 
 @app.command()

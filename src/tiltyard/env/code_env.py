@@ -129,8 +129,10 @@ class CodeEnv(gymnasium.Env[str, Any]):
 
     @property
     def wall_name(self) -> str:
-        """The kind of the wall in use ("namespace"), or the name that was asked for before the first reset."""
-        return self._held.wall.name if self._held.wall is not None else self._wall_asked
+        """The wall in use ("namespace", "container:exec"), or what was asked for before the first reset."""
+        if self._held.wall is None or self._wall_asked.startswith(f"{self._held.wall.name}:"):
+            return self._wall_asked
+        return self._held.wall.name
 
     @property
     def limits(self) -> Limits:

@@ -20,7 +20,7 @@ from pathlib import Path
 from tiltyard.cells.clock import with_clock
 from tiltyard.cells.kit import Kit
 from tiltyard.cells.protocol import Wall
-from tiltyard.cells.siblings import with_python
+from tiltyard.cells.siblings import with_image, with_python
 from tiltyard.environments.model import Environment, environment_of
 from tiltyard.task import Task
 
@@ -55,9 +55,11 @@ os.register_at_fork(after_in_child=_in_child)
 def environment_wall(wall: Wall, task: Task) -> Wall:
     """The wall whose cells have what this task needs: ``wall`` itself, if the task names no environment or the wall is
     that environment's, else one of the same kind and settings with its interpreter, closed together with
-    ``wall``; and with the clock at which a task says that it stands. BuildError, an ArenaError: the environment can't be
+    ``wall``; of the container image that a task names; and with the clock at which a task says that it stands. BuildError, an ArenaError: the environment can't be
     had, with the reason."""
     metadata = task.metadata
+    if metadata.image:
+        wall = with_image(wall, metadata.image)
     if metadata.packages or metadata.python:
         environment = environment_of(task)
         wall = wall if environment is None else wall_of(wall, environment)

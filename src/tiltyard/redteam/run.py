@@ -61,8 +61,9 @@ def redteam(
             f"found {workers} workers; expected at least 1, for exploits are played in a process apart"
         )
     judge = None if grader is None else make_grader(grader, wall)
-    probe = make_wall(wall if judge is None else judge.wall)
-    wall_name, weaknesses = probe.name, probe.weaknesses
+    asked = wall if judge is None else judge.wall
+    probe = make_wall(asked)
+    wall_name, weaknesses = probe.name if asked == "auto" else asked, probe.weaknesses
     probe.close()
     if corpus is not None:
         whole = read_corpus(corpus)

@@ -103,6 +103,7 @@ def _session(
         stack.callback(examiner.close)
         link_e.close()
         control_e.close()
+        solution.begun()
         link = Link(control, _CONTROL_BOUND)
         entry, modules = list(task.entry), list(task.modules)
         rest = [limits.message_bytes, limits.load_s, grade_s, stop, together, MAGIC]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tiltyard.cells import make_wall
+from tiltyard.cells import settled_name
 from tiltyard.env import CodeEnv
 from tiltyard.players import run_episode
 from tiltyard.pool import Pool
@@ -195,10 +195,8 @@ def play_as_person(
     if store is not None:
         Store(store).close()  # one that can't be used is found before the game, not after it
     settings = {"reward": reward} if reward else {}
-    probe = make_wall(wall)
-    wall = probe.name
+    wall = settled_name(wall)
     stage = Stage(pool, person, wall, reward, person.name, wall, pool_spec, None, "", settings)
-    probe.close()
     slot = Slot(0, pool[task].id, 0, 0, seed)
     blank = stage.blank(slot, "it did not begin")
     env = CodeEnv(pool, wall=wall, reward=reward)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tiltyard.cells import make_wall
+from tiltyard.cells import settled_name
 from tiltyard.errors import UsageError
 from tiltyard.players import ReplayPlayer, make_player
 from tiltyard.players.model import ModelPlayer
@@ -142,9 +142,7 @@ def _slots(pool: Pool, asked: dict[str, Any], seed: int) -> list[Slot]:
 
 def _wall_name(wall: str) -> str:
     """A wall that can't be had is found here, before anything is stored."""
-    probe = make_wall(wall)
-    probe.close()
-    return probe.name
+    return settled_name(wall)
 
 
 class _Run:

@@ -56,7 +56,9 @@ def become(kind: str, rest: Sequence[str], fds: list[int]) -> None:
 
 
 def _forget() -> None:
-    """Nothing of ours is found by the code that comes next."""
+    """Nothing of ours is found by the code that comes next, nor where it lay."""
+    for folder in getattr(sys.modules.get(PACKAGE), "__path__", ()):
+        sys.path_importer_cache.pop(folder, None)
     for name in OURS or [n for n in sys.modules if n == PACKAGE or n.startswith(PACKAGE + ".")]:
         del sys.modules[name]
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import signal
 import struct
 import sys
@@ -38,7 +37,7 @@ DETACH = 2
 
 CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE = 5, 6, 7, 19
 
-_MACHINE = platform.machine()
+_MACHINE = os.uname().machine
 _libc = ctypes.PyDLL(None, use_errno=True)
 _ulong = ctypes.c_ulong
 

@@ -66,6 +66,8 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         sys.path[:] = [folder for folder in path if not folder.endswith("-packages")]
     _load(wish["folders"], wish["preload"], wish["must"])
     sys.path[:] = path
+    for folder in wish["folders"]:
+        sys.path_importer_cache.pop(folder, None)
     if wish["clock"]:
         clock.stand(wish["clock"])
     if finder is not None:

@@ -21,22 +21,19 @@ import socket
 import sys
 import time
 
-from . import cell, cgroup, keeper, lock, perform, server, solo, stall, twin, wire
+from . import cell, cgroup, keeper, layout, lock, perform, server, solo, stall, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 LETTER_S = 60.0
-_CONTROL = 3
 _NAMESPACES = lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWNET
 
 
 def main() -> None:
-    """argv: the descriptor of the socket. Never returns."""
-    _same_number(int(sys.argv[1]))
-    _same_addresses()
-    control = socket.socket(fileno=_CONTROL)
+    """The socket is descriptor ``layout.CONTROL``. Never returns."""
+    control = socket.socket(fileno=layout.CONTROL)
     control.set_inheritable(False)
     wish = json.loads(control.recv(1 << 16) or b"{}")
     if not wish:
@@ -68,26 +65,6 @@ def main() -> None:
         if home is not None:
             home.remove()
     os._exit(status)
-
-
-def _same_number(fd: int) -> None:
-    """The socket gets the first free number, and all later descriptors theirs: which ones are in use says how many
-    steps it takes to close the others, and that shapes memory, too."""
-    if fd != _CONTROL:
-        os.dup2(fd, _CONTROL)
-        os.close(fd)
-
-
-def _same_addresses() -> None:
-    """Start again without address space randomisation: addresses, and what is ordered by them, are then the same in
-    every run. Where that is not allowed, they are the same among the runs of one server only."""
-    try:
-        if lock.fixed_addresses():
-            return
-    except OSError:
-        return
-    os.set_inheritable(_CONTROL, True)
-    os.execv(sys.executable, [*sys.orig_argv[:-1], f"{_CONTROL:06}"])
 
 
 def _pidfd_of_owner(pid: int) -> int:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tiltyard.cells import make_wall
+from tiltyard.cells import make_wall, settled_name
 from tiltyard.check.adequacy.differential import Compared, compare
 from tiltyard.check.adequacy.model import AdequacyReport, Mutant, TaskAdequacy
 from tiltyard.check.adequacy.unmentioned import unmentioned
@@ -58,9 +58,7 @@ def adequacy(
         raise UsageError(f"weak: found {weak!r}; expected a share from 0 to 1")
     chosen = pool if isinstance(pool, Pool) and not tasks and not tags else load(pool, tasks=tasks, tags=tags)
     mutations("")  # a libcst that is missing is missed before any work is done
-    with_name = make_wall(wall)
-    wall_name = with_name.name
-    with_name.close()
+    wall_name = settled_name(wall)
     jobs = list(chosen)
     begun = time.monotonic()
     found: dict[int, TaskAdequacy] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tiltyard.cells import make_wall
+from tiltyard.cells import make_wall, settled_name
 from tiltyard.cells.protocol import Wall
 from tiltyard.check.rename import libcst
 from tiltyard.check.report import reference_problem, start_problem
@@ -75,9 +75,7 @@ def perturb(
     _check(kinds, count)
     libcst("perturbing needs")
     chosen = load(pool, tasks=tasks, tags=tags)
-    with_name = make_wall(wall)
-    wall_name = with_name.name
-    with_name.close()
+    wall_name = settled_name(wall)
     begun = time.monotonic()
     jobs = [Job(task, n) for task in chosen for n in range(1, count + 1)]
     found: dict[int, Made] = {}
