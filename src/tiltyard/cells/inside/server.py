@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import bare, cgroup, clock, drill, kit, lock, overlay, perform, root, stall, wire
+from . import bare, cgroup, clock, drill, heap, kit, lock, overlay, perform, root, stall, wire
 from .cell import Locks
 
 TYPE_CHECKING = False
@@ -82,6 +82,7 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
     _seed()
     _kept.extend(sys.modules.values())
     gc.collect()
+    heap.fill()
     gc.freeze()
     say(
         control,
