@@ -16,7 +16,6 @@ import os
 import re
 import sys
 import types
-import unittest.case
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -130,6 +129,8 @@ def run(session: Session, listener: Listener) -> None:
             sys.path.insert(0, path)
     if not session.options:
         # a message that nobody reads is not worth a diff, which takes minutes for two long lists
+        import unittest.case  # here: servers without pytest do without it
+
         unittest.case.difflib = types.SimpleNamespace(ndiff=lambda a, b: ())  # type: ignore[attr-defined]
     args = [*_OPTIONS, f"--basetemp={os.environ.get('TMPDIR', '/tmp')}/pytest"]
     args += [word for name in session.plugins for word in ("-p", name)]

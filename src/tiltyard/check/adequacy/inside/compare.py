@@ -18,7 +18,6 @@ import io
 import json
 import os
 import random
-import runpy
 import signal
 import sys
 import time
@@ -216,6 +215,8 @@ def run_program(folder: Any, job: Any, one: Any, cpu_s: Any) -> Any:
         sys.stdout, sys.stderr = io.TextIOWrapper(raw, encoding="utf-8", write_through=True), io.StringIO()
         code = 0
         try:
+            import runpy  # here: fork servers load this module, and runs do without that one
+
             runpy.run_path(job["main_path"], run_name="__main__")
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
