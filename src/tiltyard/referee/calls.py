@@ -7,7 +7,9 @@ It never reads a byte that the solution's side wrote.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
+import os
 import select
 import socket
 import time
@@ -15,7 +17,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from tiltyard.cells.launch import launch
+from tiltyard.cells.launch import Launching, launch
 from tiltyard.cells.protocol import CellLimits, Wall
 from tiltyard.errors import ArenaError
 from tiltyard.referee.controls import Control
@@ -29,6 +31,8 @@ from tiltyard.verdict import Outcome
 
 EXAMINER_MEMORY = 4 << 30
 GRACE_S = 60.0
+LOOK_S = 1.0
+"""Between two looks at whether a solution has loaded; the examiner itself keeps the time of that."""
 _CONTROL_BOUND = 256 << 20
 
 
@@ -98,7 +102,11 @@ def _session(
         solution = launch(wall, "solution", [link_s.fileno()], files, cell_limits(limits), wall_s=total)
         stack.callback(solution.close)
         link_s.close()
+        notes = _notes(wall) if together else None
         fds = [control_e.fileno(), link_e.fileno()]
+        if notes is not None:
+            stack.callback(os.close, notes)
+            fds.append(notes)
         examiner = launch(wall, "examiner", fds, {}, _examiner_limits(limits), wall_s=total, trusted=together)
         stack.callback(examiner.close)
         link_e.close()
@@ -111,7 +119,8 @@ def _session(
             link.send([task.main, entry, modules, ready.prelude, tests, *rest])
         except Closed:
             raise ArenaError("the examiner ended at once") from None
-        reports = _Reports(link, time.monotonic() + total)
+        deadline = time.monotonic() + total
+        reports = _Reports(link, deadline) if notes is None else _Noted(link, deadline, notes)
         if not together:
             return _all(reports)
         found = _in_time(reports, tests, stop, grade_s)
@@ -140,6 +149,16 @@ class _Ended(ArenaError):
     """The examiner ended before its end."""
 
 
+def _notes(wall: Wall) -> int | None:
+    """A file in memory for an examiner's reports, where it can be shown to the examiner; to be closed."""
+    if not isinstance(wall, Launching) or not hasattr(os, "memfd_create"):
+        return None
+    try:
+        return os.memfd_create("tiltyard-reports", os.MFD_CLOEXEC)
+    except OSError as error:
+        raise ArenaError(f"no memory for an examiner's reports can be had ({error.strerror})") from None
+
+
 class _Reports:
     """What an examiner says, until it is done."""
 
@@ -147,18 +166,35 @@ class _Reports:
         self._link = link
         self._deadline = deadline
 
+    @property
+    def at(self) -> float:
+        """When the latest report was made."""
+        return time.monotonic()
+
     def next(self, before: float = math.inf) -> tuple[int, list[Any]] | None:
         """(index, [passed, reason, flags, died, liberties]) of a test, (-1, []) when the solution is loaded, None at
         the end. _Late if nothing comes ``before`` that time; ArenaError if the examiner fails."""
-        left = min(before, self._deadline) - time.monotonic()
-        if not self._link.buffered() and not select.select([self._link.sock], [], [], max(0.0, left))[0]:
-            if before < self._deadline:
-                raise _Late
-            raise ArenaError("the examiner did not finish within its time limit")
+        if not self._link.buffered() and not self._heard(min(before, self._deadline)):
+            raise self._too_late(before)
+        return self._said()
+
+    def _heard(self, until: float) -> bool:
+        """Whether something comes until then."""
+        return bool(select.select([self._link.sock], [], [], max(0.0, until - time.monotonic()))[0])
+
+    def _too_late(self, before: float) -> Exception:
+        if before < self._deadline:
+            return _Late()
+        return ArenaError("the examiner did not finish within its time limit")
+
+    def _said(self) -> tuple[int, list[Any]] | None:
         try:
             message = self._link.recv()
         except (Closed, ProtocolError):
             raise _Ended("the examiner ended by itself") from None
+        return self._read(message)
+
+    def _read(self, message: list[Any]) -> tuple[int, list[Any]] | None:
         match message:
             case ["test", int(index), bool(passed), str(reason), list(flags), bool(died), list(liberties)]:
                 return index, [passed, reason, flags, died, liberties]
@@ -170,6 +206,46 @@ class _Reports:
                 return None
             case _:
                 raise ArenaError("the examiner sent something that is no report")
+
+
+class _Noted(_Reports):
+    """Of an examiner that writes its reports down, with the time (``time.monotonic``): so nobody is woken up for a test
+    that ends as it should. They are read when it is done, or late."""
+
+    def __init__(self, link: Link, deadline: float, notes: int) -> None:
+        super().__init__(link, deadline)
+        self._notes = notes
+        self._seen = 0
+        self._rest = b""
+        self._reports: deque[tuple[float, list[Any]]] = deque()
+        self._at = 0.0
+
+    @property
+    def at(self) -> float:
+        return self._at
+
+    def next(self, before: float = math.inf) -> tuple[int, list[Any]] | None:
+        while not self._reports:
+            until = min(before, self._deadline)
+            heard = self._heard(min(until, time.monotonic() + LOOK_S) if before == math.inf else until)
+            self._look()
+            if self._reports:
+                break
+            if heard:
+                return self._said()
+            if time.monotonic() >= until:
+                raise self._too_late(before)
+        self._at, message = self._reports.popleft()
+        return self._read(message)
+
+    def _look(self) -> None:
+        """Take what was written since the last look."""
+        while part := os.pread(self._notes, 1 << 20, self._seen):
+            self._seen += len(part)
+            *lines, self._rest = (self._rest + part).split(b"\n")
+            for line in lines:
+                at, message = json.loads(line)
+                self._reports.append((at, message))
 
 
 def _all(reports: _Reports) -> dict[int, list[Any]]:
@@ -195,10 +271,9 @@ def _in_time(reports: _Reports, tests: list[list[Any]], stop: bool, grade_s: flo
                     break  # nobody answers those that are left
                 found[index] = report
                 left.popleft()
-            now = time.monotonic()
-            if left and now >= end:
+            if left and reports.at >= end:
                 return found | dict.fromkeys((test[0] for test in left), _not_run(NO_TIME))
-            before = min(now + left[0][2], end) if left else math.inf
+            before = min(reports.at + left[0][2], end) if left else math.inf
     except _Late:
         found[left.popleft()[0]] = _not_run(TIMED_OUT)
         if stop:

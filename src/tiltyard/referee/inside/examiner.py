@@ -1,8 +1,9 @@
 """The program in the examiner's cell: holds the hidden tests, runs them, believes nothing.
 
-Descriptor 3 is the control socket to the arena, 4 the link to the solution's cell. In: one message, the examination
-(see :func:`main`). Out, on 3: ``["loaded"]``, ``["test", index, passed, reason, flags, died, liberties]`` after each
-test, at the end ``["done"]``; or ``["void", reason]`` if the task's own prelude fails.
+Descriptor 3 is the control socket to the arena, 4 the link to the solution's cell, 5, if there is one, a file for notes.
+In: one message, the examination (see :func:`examine`). Out, on 3: ``["loaded"]``, ``["test", index, passed, reason, flags,
+died, liberties]`` after each test, at the end ``["done"]``; or ``["void", reason]`` if the task's own prelude fails. Where
+there is a file, all but the end and a failure are lines ``[time, message]`` in it instead.
 
 Tests run in forks of this process, whose time limits are kept here: one that does not end is killed. ``together`` they
 run in this process itself, and the arena keeps the time.
@@ -39,11 +40,11 @@ NO_REPORT = "the test's process ended without a report"
 def main(fds: list[int]) -> None:
     """Examine once, and end: an interpreter's end would take a millisecond, and nobody needs it."""
     control, solution = socket.socket(fileno=fds[0]), socket.socket(fileno=fds[1])
-    examine(control, solution)
+    examine(control, solution, fds[2] if len(fds) > 2 else -1)
     os._exit(0)
 
 
-def examine(to_arena: socket.socket, solution: socket.socket) -> None:
+def examine(to_arena: socket.socket, solution: socket.socket, notes: int = -1) -> None:
     """The message:
     ``[main path, entry names, module names, prelude, tests, bound, load_s, grade_s, stop at a time-out, together,
     magic]``.
@@ -52,6 +53,7 @@ def examine(to_arena: socket.socket, solution: socket.socket) -> None:
     to run. An item, as the prelude is one, is ``[source, compiled code in hex or "", leaves nothing behind]``; the
     compiled code is for the interpreter with the bytecode number ``magic``."""
     control = Link(to_arena, 256 << 20)
+    tell = control.send if notes < 0 else lambda message: _write_down(notes, message)
     main_path, entry, modules, prelude, tests, bound, load_s, grade_s, stop, together, magic = control.recv()
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), Discard(), Discard()
     warnings.simplefilter("ignore")
@@ -72,23 +74,30 @@ def examine(to_arena: socket.socket, solution: socket.socket) -> None:
         return
     batches = list(_batches(tests, prelude[2], compiled_here))
     failed, one_talk = (failed, False) if failed else _await_loaded(solution, link, load_end)
-    control.send(["loaded"])
+    tell(["loaded"])
     setting = Setting(solution, entry, modules, compiled, bound, together and one_talk)
     if together and failed is None:
         for batch in batches:
             for test, report in paired(batch, run(setting, batch, names)):
                 passed, reason, flags, liberties = report
-                control.send(["test", test[0], passed, reason, flags, False, liberties])
+                tell(["test", test[0], passed, reason, flags, False, liberties])
         control.send(["done"])
         return
     gc.collect()
     gc.freeze()
     for batch in batches:
         for index, report in _examine(setting, batch, names, failed, end, stop):
-            control.send(["test", index, *report])
+            tell(["test", index, *report])
             if stop and report[1] == TIMED_OUT:
                 failed = AFTER_TIME_OUT  # for the batches after this one
     control.send(["done"])
+
+
+def _write_down(notes: int, message: list[Any]) -> None:
+    """A line with the time, for who looks there before it takes this process for stuck."""
+    line = json.dumps([time.monotonic(), message]).encode() + b"\n"
+    while line:
+        line = line[os.write(notes, line) :]
 
 
 def _code(item: list[Any], name: str, compiled_here: bool) -> Any:
