@@ -24,7 +24,7 @@ import traceback
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from types import FrameType, TracebackType
@@ -36,6 +36,9 @@ POLL_S = 0.1
 GRACE_S = 5.0
 """What jobs in flight, and then their workers, are given after the first Ctrl-C."""
 MAX_WORKERS = 512
+shared: list[Callable[[], AbstractContextManager[None]]] = []
+"""What is entered before several workers are started, and left when they have ended: a room that has something which
+workers can have in common puts it here."""
 
 
 class Handler(Protocol):
@@ -137,10 +140,12 @@ def work(
         yield from _here(jobs, make, stop)
         return
     crew = _Crew(jobs, make, min(workers, max(1, len(jobs))), stop, deadline_s)
-    try:
+    with ExitStack() as stack:
+        if crew.size > 1:
+            for share in shared:
+                stack.enter_context(share())
+        stack.callback(crew.end)
         yield from crew.results()
-    finally:
-        crew.end()
 
 
 def work_all(

@@ -1,13 +1,13 @@
-"""The work of cells, done in the fork server before there is any: so that each cell finds it done.
+"""The work of cells, done in the nursery of fork servers before there is any: so that each cell finds it done.
 
 An interpreter adapts code that it runs, and fills its caches, by writing into memory. What is written before a fork is
-shared by all forks; what each fork writes for itself costs it a page fault at a time. So the server goes through what
-its forks will do, in one process and with nothing at stake: a keeper serves a few requests in a folder of its own, a job
+shared by all forks; what each fork writes for itself costs it a page fault at a time. So the nursery goes through what
+forks will do, in one process and with nothing at stake: a keeper serves a few requests in a folder of its own, a job
 crosses from one end of a socket to the other, and steps that do nothing are carried out. Then every module that has
 a function ``exercise`` does its own. Nothing of a task is near.
 
-``rounds`` leaves the process as it was. Everything in it takes the same steps each time: what a server has done shapes
-its memory, and all servers of a machine shall be alike.
+``rounds`` leaves the process as it was. Everything in it takes the same steps each time: what a nursery has done shapes
+the memory of servers, and all servers of a machine shall be alike.
 """
 
 # Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
@@ -56,25 +56,30 @@ _REQUESTS: tuple[tuple[dict[str, Any], bytes], ...] = (
 )
 
 
-def rounds(locks: cell.Locks) -> None:
-    """Do it all often enough. Raises OSError if something can't be done here: then cells could not be had, either."""
-    lock.mount_tmpfs(root.CELL, "mode=700,size=1048576,nr_inodes=256")
+def rounds() -> None:
+    """Do it all often enough. For a process with a mount namespace of its own. Raises OSError if something can't be done
+    here: then cells could not be had, either."""
+    locks = cell.Locks(two_ids=False, stashed=())
+    if locks.landlock:
+        locks.rules = lock.Landlock(locks.landlock, ("/", "/", "/"), ("/dev",))
+    base = root.scratch()
+    lock.mount_tmpfs(base, "mode=700,size=1048576,nr_inodes=256")
     try:
         for number in range(ROUNDS):
-            folder = f"{root.CELL}/{number:02}"
+            folder = f"{base}/{number:02}"
             os.mkdir(folder)
             _keep(folder, locks)
             for _ in range(2):
                 _steps(locks)
-        os.mkdir(f"{root.CELL}/others")
-        os.chdir(f"{root.CELL}/others")
+        os.mkdir(f"{base}/others")
+        os.chdir(f"{base}/others")
         for name in boot.OURS:
             if hasattr(sys.modules[name], "exercise"):
                 with contextlib.suppress(Exception):  # its forks are slower then, and as good as ever
                     sys.modules[name].exercise()
     finally:
         os.chdir("/")
-        lock.unmount(root.CELL)
+        lock.unmount(base)
 
 
 def _keep(folder: str, locks: cell.Locks) -> None:
@@ -144,7 +149,7 @@ class _Starter(twin.ForkStarter):
 
 def _steps(locks: cell.Locks) -> None:
     """Those of the way to a cell that change nothing in a process that holds everything."""
-    nothing = lock.naming("tiltyard-server")
+    nothing = lock.naming("tiltyard-nurse")
     nothing()
     lock.carry_out((nothing, nothing, nothing))
     lock.close_others([int(name) for name in os.listdir("/proc/self/fd")])

@@ -87,12 +87,17 @@ def _within(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
+def scratch() -> str:
+    """A folder of the machine's on which something may be mounted, where nobody else sees it."""
+    return next(path for path in ("/tmp", "/mnt", "/var") if os.path.isdir(path))
+
+
 def build(packages: bool, hidden: Iterable[str], show: Callable[[], None] = lambda: None) -> list[str]:
     """Make the root and move into it. ``hidden`` are folders that must not be seen, whatever was asked for; ``show`` is
     called while the machine's root is at ``/old``. Returns what lies where a cell will have its own folder: the n-th of
     these is at ``STASH/n``, too. Raises OSError naming the step that failed."""
     extra = needed(packages)
-    base = next(path for path in ("/tmp", "/mnt", "/var") if os.path.isdir(path))
+    base = scratch()
     lock.mount("none", "/", None, lock.REC | lock.PRIVATE)
     lock.mount("tmpfs", base, "tmpfs", lock.NOSUID, "size=4m,mode=755")
     os.mkdir(f"{base}/old", 0o700)

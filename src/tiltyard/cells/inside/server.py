@@ -1,6 +1,6 @@
 """The fork server: one single-threaded, warm process outside every cell, from which all cells of an owner are forked.
 
-It lives in namespaces of its own, on a root of its own (see ``root``). For each byte on its standard input it forks a
+It is forked warm (see ``nursery``), and lives in namespaces of its own, on a root of its own (see ``root``). For each byte on its standard input it forks a
 *stall* (see ``stall``), which holds what one cell at a time is given on loan, and clones it; what is wanted, the fork
 itself reads from the control socket. So the server stays as it was when it said that it is ready: every stall begins
 in the same memory. It reads nothing that a player wrote, and ends, with all stalls and cells, when its owner is gone.
@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from . import bare, cgroup, clock, drill, heap, kit, lock, overlay, perform, root, stall, wire
+from . import bare, cgroup, heap, lock, overlay, root, stall, wire
 from .cell import Locks
 
 TYPE_CHECKING = False
@@ -49,10 +49,10 @@ def say(control: socket.socket, what: Mapping[str, Any]) -> None:
 
 
 def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any], *, with_user: bool) -> None:
-    """Get warm, take what the warden has made outside, say so, serve until the owner is gone. OSError names the step
-    that this machine refuses."""
+    """Take what the warden has made outside, say so, serve until the owner is gone. OSError names the step that this
+    machine refuses."""
     if with_user:
-        _map_own_user(wish["uid"], wish["gid"])
+        map_user(f"0 {wish['uid']} 1", f"0 {wish['gid']} 1")
     lock.set_name("tiltyard-server")
     _begin_with_large_pids()
     lock.set_hostname(HOSTNAME)
@@ -60,25 +60,11 @@ def main(control: socket.socket, letter: socket.socket, wish: Mapping[str, Any],
         signal.signal(number, signal.SIG_DFL)  # without a handler the namespace's first process can't be hit
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    finder = kit.install(wish["kit"]) if wish["kit"] else None
-    path = list(sys.path)
-    if wish["alone"]:
-        sys.path[:] = [folder for folder in path if not folder.endswith("-packages")]
-    _load(wish["folders"], wish["preload"], wish["must"])
-    sys.path[:] = path
-    for folder in wish["folders"]:
-        sys.path_importer_cache.pop(folder, None)
-    if wish["clock"]:
-        clock.stand(wish["clock"])
-    if finder is not None:
-        kit.remove(finder)
     trees = wish["trees"]
     stashed = root.build(wish["packages"], wish["hidden"], lambda: overlay.show(trees) if trees else None)
     _forget_origin()
     home, ids = _open(letter)
     locks = Locks(two_ids=not with_user, stashed=stashed, trees=bool(trees))
-    perform.prepare()
-    drill.rounds(locks)
     _seed()
     _kept.extend(sys.modules.values())
     gc.collect()
@@ -125,8 +111,9 @@ def _open(letter: socket.socket) -> tuple[cgroup.Home | None, Sequence[int]]:
     return cgroup.Home.handed_over(places, fds) if fds else None, ids
 
 
-def _map_own_user(uid: int, gid: int) -> None:
-    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+def map_user(uids: str, gids: str) -> None:
+    """The ids of the user namespace that this process has just made. OSError: they can't be."""
+    for name, text in (("setgroups", "deny"), ("uid_map", uids), ("gid_map", gids)):
         try:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
@@ -136,7 +123,7 @@ def _map_own_user(uid: int, gid: int) -> None:
             ) from None
 
 
-def _load(folders: Sequence[str], preload: Sequence[str], must: Sequence[str]) -> None:
+def load(folders: Sequence[str], preload: Sequence[str], must: Sequence[str]) -> None:
     """Import what runs will need, and every inside module: they can't be found any more once the root is changed."""
     for name in preload:
         try:

@@ -1,6 +1,6 @@
 """The first process of a fork server: it outlives the server only to clean up, and never speaks to a cell.
 
-Started by the owner with one end of a SEQPACKET socket, whose first packet says what is wanted.
+Forked from a nursery with one end of a SEQPACKET socket to the owner, whose first packet says what is wanted.
 It clones the server into namespaces of its own, makes what lies outside every namespace (control groups, a block of
 user ids) and hands it over, and then waits for one of two ends: the server's, or its owner's, however they come. Then everything of the
 server dies with its pid namespace, and the control groups are removed. If the warden itself is killed, the server
@@ -21,30 +21,56 @@ import socket
 import sys
 import time
 
-from . import cell, cgroup, keeper, layout, lock, perform, server, solo, stall, twin, wire
+from . import bare, cell, cgroup, keeper, layout, lock, perform, server, solo, stall, twin, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from .bare import Socket
+
 LETTER_S = 60.0
+GIVEN = 4
+_OWNER = 4
+"""The descriptor that tells the owner's end."""
 _NAMESPACES = lock.NEWPID | lock.NEWNS | lock.NEWIPC | lock.NEWUTS | lock.NEWNET
 
 
-def main() -> None:
-    """The socket is descriptor ``layout.CONTROL``. Never returns."""
-    control = socket.socket(fileno=layout.CONTROL)
-    control.set_inheritable(False)
+def be_born(requests: Socket, trouble: str) -> NoReturn:
+    """Become the warden that the next packet on ``requests`` is about. It brings ``GIVEN`` descriptors: the socket to
+    the owner, what wakes the server, where last words go, and what tells the owner's end. ``trouble``: why no server
+    can be had."""
+    status = 1
+    try:
+        bare.on_signal(bare.SIGCHLD, bare.DEFAULT)
+        _, fds, _ = bare.receive_fds(requests, 1, GIVEN)
+        wake, words = fds[1:3]
+        os.dup2(fds[0], layout.CONTROL, inheritable=False)
+        os.dup2(wake, 0)
+        os.dup2(words, 2)
+        os.dup2(fds[3], _OWNER, inheritable=False)
+        lock.close_others((0, 1, 2, layout.CONTROL, _OWNER))
+        os.setsid()
+        lock.set_name("tiltyard-warden")
+        control = socket.socket(fileno=layout.CONTROL)
+        if trouble:
+            server.say(control, {"error": trouble})
+        else:
+            pidfd = os.pidfd_open(os.getpid())
+            bare.send_fds(control, json.dumps({"warden": os.getpid()}).encode(), [pidfd])
+            os.close(pidfd)
+            status = _keep(control)
+    finally:
+        os._exit(status)
+
+
+def _keep(control: socket.socket) -> int:
     wish = json.loads(control.recv(1 << 16) or b"{}")
     if not wish:
-        os._exit(0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.umask(0o022)
-    lock.set_name("tiltyard-warden")
+        return 0
     home = None
     ours, theirs = socket.socketpair()
     try:
-        owner = _pidfd_of_owner(int(wish["owner"]))
         child, with_user = _clone()
         if child == 0:
             ours.close()
@@ -57,21 +83,13 @@ def main() -> None:
         }
         fds = home.fds if home is not None else []
         wire.send(ours, letter, deadline=time.monotonic() + LETTER_S, fds=fds)
-        status = _watch(owner, child, control)
+        return _watch(_OWNER, child, control)
     except (OSError, wire.WireError) as error:
         server.say(control, {"error": f"{getattr(error, 'strerror', None) or error}"})
-        status = 1
+        return 1
     finally:
         if home is not None:
             home.remove()
-    os._exit(status)
-
-
-def _pidfd_of_owner(pid: int) -> int:
-    fd = os.pidfd_open(pid)
-    if os.getppid() != pid:  # it ended before this process looked
-        os._exit(0)
-    return fd
 
 
 def _groups() -> cgroup.Home | None:
