@@ -308,7 +308,7 @@ class _Run:
 def _preloaded() -> tuple[str, ...]:
     """The modules of a warm interpreter: those of the namespace wall's server, if this build has one."""
     try:
-        from tiltyard.cells.namespace import PRELOAD
+        from tiltyard.cells.servers import PRELOAD
     except ImportError:
         return ("json", "re", "random", "unittest")
     return PRELOAD
