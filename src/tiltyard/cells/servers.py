@@ -163,9 +163,12 @@ class Nursery:
             with theirs:
                 self._process = _spawn(key, theirs.fileno())
             self._requests.send(json.dumps(_warmth(key)).encode())
-        except OSError as error:
-            self._requests.close()
-            raise ArenaError(f"the fork server can't be started: {error.strerror}") from None
+        except OSError as error:  # it is dead already
+            said = self.last_words()
+            self.close()
+            raise ArenaError(
+                f"the fork server can't be started: {str(said or error.strerror)[:2000]}"
+            ) from None
         except BaseException:
             self._requests.close()
             raise

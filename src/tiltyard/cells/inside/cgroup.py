@@ -213,7 +213,7 @@ class Home:
     def remove(self) -> None:
         """Take all groups away; every process in them must be dead, or about to be. Never raises."""
         for place in self.places:
-            _remove(f"{place.path}/{self.name}", within_s=5.0)
+            _remove(f"{place.path}/{self.name}", within_s=10.0)
         for fd in self.fds:
             os.close(fd)
         self.fds = []
