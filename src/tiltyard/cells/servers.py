@@ -297,11 +297,19 @@ class Server:
         except BaseException as error:
             control.close()
             os.close(self._wake)
+            self._bury_warden()
             if isinstance(error, OSError | ValueError):
                 raise _NotBorn(_read(words) or f"it did not come up ({error})") from None
             raise
         finally:
             os.close(words)
+
+    def _bury_warden(self) -> None:
+        """Of a server that did not come up: it ends by itself, and has control groups to take away before."""
+        process: _Warden | None = getattr(self, "_process", None)
+        if process is not None and not process.ended(END_S):
+            process.kill()
+            process.ended(END_S)
 
     def _come_up(self) -> None:
         control = self._control
@@ -310,20 +318,13 @@ class Server:
         answer = json.loads(hello or b"{}")
         if "warden" not in answer or len(fds) != 1:
             raise _NotBorn(str(answer.get("error", "")))
-        self._process = _Warden(answer["warden"], fds[0])
-        try:
-            with contextlib.suppress(
-                OSError
-            ):  # it is a child of the nursery, and shall run where this process may
-                os.sched_setaffinity(self._process.pid, os.sched_getaffinity(0))
-            control.send(json.dumps(_wish(self.key)).encode())
-            answer = json.loads(control.recv(1 << 16) or b"{}")
-            if "ready" not in answer:
-                raise _NotBorn(str(answer.get("error", "")))
-        except BaseException:
-            self._process.kill()
-            self._process.ended(END_S)
-            raise
+        self._process = born = _Warden(answer["warden"], fds[0])
+        with contextlib.suppress(OSError):  # no child of this process, it shall run where this process may
+            os.sched_setaffinity(born.pid, os.sched_getaffinity(0))
+        control.send(json.dumps(_wish(self.key)).encode())
+        answer = json.loads(control.recv(1 << 16) or b"{}")
+        if "ready" not in answer:
+            raise _NotBorn(str(answer.get("error", "")))
         self.has = answer
         control.settimeout(OPEN_S)
 

@@ -69,6 +69,7 @@ def _keep(control: socket.socket) -> int:
     if not wish:
         return 0
     home = None
+    child = 0
     ours, theirs = socket.socketpair()
     try:
         child, with_user = _clone()
@@ -86,6 +87,9 @@ def _keep(control: socket.socket) -> int:
         return _watch(_OWNER, child, control)
     except (OSError, wire.WireError) as error:
         server.say(control, {"error": f"{getattr(error, 'strerror', None) or error}"})
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         return 1
     finally:
         if home is not None:
