@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,25 @@ def forked(*acts: Callable[[], Any]) -> list[Any]:
     return found
 
 
+def in_a_fork(test: Callable[[], None]) -> Callable[[], None]:
+    """The test, in a process that has no servers: in this one, walls of other tests may be open, and share theirs."""
+
+    @functools.wraps(test)
+    def run() -> None:
+        def body() -> bool:
+            try:
+                assert probe() is None
+                test()
+            except BaseException:
+                traceback.print_exc()
+                return False
+            return True
+
+        assert forked(body) == [True]
+
+    return run
+
+
 def look() -> dict[str, Any]:
     """A cell of a wall of its own: what a run in it sees, and which processes stand above it."""
     wall = NamespaceWall()
@@ -76,11 +97,8 @@ def named(name: str) -> list[int]:
     return found
 
 
-@pytest.fixture
-def nurses() -> Callable[[], list[int]]:
-    """Nurseries that were started since: walls of other tests may have theirs."""
-    before = set(named("tiltyard-nurse"))
-    return lambda: sorted(set(named("tiltyard-nurse")) - before)
+def nurses() -> list[int]:
+    return named("tiltyard-nurse")
 
 
 def eventually(what: Callable[[], bool], within_s: float = 30.0) -> bool:
@@ -92,9 +110,8 @@ def eventually(what: Callable[[], bool], within_s: float = 30.0) -> bool:
     return True
 
 
-def test_forked_processes_have_a_server_each_from_one_nursery_which_ends(
-    nurses: Callable[[], list[int]],
-) -> None:
+@in_a_fork
+def test_forked_processes_have_a_server_each_from_one_nursery_which_ends() -> None:
     with nursery():
         assert eventually(lambda: len(nurses()) == 1)
         before = nurses()
@@ -106,6 +123,7 @@ def test_forked_processes_have_a_server_each_from_one_nursery_which_ends(
     assert eventually(lambda: not Path(f"/proc/{first['warden']}").exists())
 
 
+@in_a_fork
 def test_a_run_begins_in_the_same_memory_with_and_without_it() -> None:
     alone = look()
     with nursery():
@@ -114,6 +132,7 @@ def test_a_run_begins_in_the_same_memory_with_and_without_it() -> None:
     assert {found["said"] for found in (alone, here, *shared)} == {alone["said"]}
 
 
+@in_a_fork
 def test_a_server_runs_where_its_owner_may() -> None:
     cores = sorted(os.sched_getaffinity(0))
 
@@ -127,7 +146,8 @@ def test_a_server_runs_where_its_owner_may() -> None:
     assert there["cores"] == cores[-1:]
 
 
-def test_without_it_all_goes_on(nurses: Callable[[], list[int]]) -> None:
+@in_a_fork
+def test_without_it_all_goes_on() -> None:
     """Killed at any time, it costs its servers nothing, and who wants one gets another."""
     with nursery():
         wall = NamespaceWall()
@@ -141,19 +161,19 @@ def test_without_it_all_goes_on(nurses: Callable[[], list[int]]) -> None:
     assert eventually(lambda: not nurses())
 
 
+@in_a_fork
 def test_a_server_ends_with_its_owner_and_no_other_does() -> None:
     def die() -> None:
         wall = NamespaceWall()
         wall.open({}, CellLimits())
         os.kill(os.getpid(), signal.SIGKILL)
 
-    before = set(named("tiltyard-warden"))
     with nursery():
         wall = NamespaceWall()
         with wall.open({"a.py": LAYOUT}, CellLimits()) as cell:
             forked(die)
             mine = wall._server()._process.pid
-            assert eventually(lambda: {*named("tiltyard-warden")} - before == {mine})
+            assert eventually(lambda: named("tiltyard-warden") == [mine])
             assert cell.run(Run(("python", "a.py"), wall_s=LONG)).rc == 0
         wall.close()
 
