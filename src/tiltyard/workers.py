@@ -37,8 +37,9 @@ GRACE_S = 5.0
 """What jobs in flight, and then their workers, are given after the first Ctrl-C."""
 MAX_WORKERS = 512
 shared: list[Callable[[], AbstractContextManager[None]]] = []
-"""What is entered before several workers are started, and left when they have ended: a room that has something which
-workers can have in common puts it here."""
+"""What is entered before more workers are started than there are processors, and left when they have ended: a room that
+has something which workers can have in common puts it here. With a processor for each, what they share would have to go
+from one to the other."""
 
 
 class Handler(Protocol):
@@ -141,11 +142,15 @@ def work(
         return
     crew = _Crew(jobs, make, min(workers, max(1, len(jobs))), stop, deadline_s)
     with ExitStack() as stack:
-        if crew.size > 1:
+        if crew.size > _cores():
             for share in shared:
                 stack.enter_context(share())
         stack.callback(crew.end)
         yield from crew.results()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def work_all(
