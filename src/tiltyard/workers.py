@@ -142,15 +142,18 @@ def work(
         return
     crew = _Crew(jobs, make, min(workers, max(1, len(jobs))), stop, deadline_s)
     with ExitStack() as stack:
-        if crew.size > _cores():
+        if crew.size > usable_cores():
             for share in shared:
                 stack.enter_context(share())
         stack.callback(crew.end)
         yield from crew.results()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usable_cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def work_all(

@@ -7,11 +7,12 @@ import json
 
 from rich.console import Console
 
-from tiltyard.bench.machine import describe, only, usable_cores
+from tiltyard.bench.machine import describe, only
 from tiltyard.bench.report import BenchReport
 from tiltyard.bench.spans import Profile, Row
 from tiltyard.bench.stats import Timing
 from tiltyard.bench.targets import Ratio
+from tiltyard.workers import usable_cores
 
 
 def report(**changes) -> BenchReport:

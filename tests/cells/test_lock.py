@@ -278,10 +278,10 @@ def test_capabilities_are_given_up_for_good() -> None:
     got = trial(
         """
         lock.no_new_privileges()
-        lock.set_capabilities(())
+        lock.holding(())()
         status = dict(line.rstrip("\\n").split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
         try:
-            lock.set_capabilities([lock.CAP_KILL])
+            lock.holding([lock.CAP_KILL])()
             again = "had"
         except PermissionError:
             again = "refused"

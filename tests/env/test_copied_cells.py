@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from env_tasks import ADD, DOUBLE, SOLVE
 
-from tiltyard.cells import Cell, CellLimits, CellLost, Copying, PackedCell, Wall, make_wall
+from tiltyard.cells import Cell, CellLimits, CellLost, Copying, PackedCell, Wall
 from tiltyard.env import CodeEnv, Snapshot, walls
-from tiltyard.errors import ArenaError
 
 TASKS = [ADD, DOUBLE]
 SUBMIT = {"tool": "submit"}
@@ -38,16 +37,6 @@ print([id(a) for a in found][:20], [id(a) for a in set(found)][:20])
 def add(a, b):
     return a + b
 """
-
-
-@pytest.fixture(scope="module", params=["process", "namespace"])
-def wall(request: pytest.FixtureRequest) -> Iterator[Wall]:
-    try:
-        made = make_wall(request.param)
-    except ArenaError as error:
-        pytest.skip(f"the {request.param} wall can't be had here: {error}")
-    yield made
-    made.close()
 
 
 def write(content: str, path: str = "solution.py") -> dict[str, str]:

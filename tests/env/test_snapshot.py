@@ -11,7 +11,7 @@ import pickle
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from env_tasks import ADD, DOUBLE, SOLVE
 
-from tiltyard.cells import Cell, CellLimits, CellLost, Wall, make_wall
+from tiltyard.cells import Cell, CellLimits, CellLost, Wall
 from tiltyard.env import CodeEnv, Snapshot
 from tiltyard.env.code_env import OVER
 from tiltyard.errors import ArenaError, UsageError
@@ -33,17 +33,6 @@ SUBMIT = {"tool": "submit"}
 RUN = {"tool": "run_tests"}
 LIST = {"tool": "list_files"}
 VIEW = {"tool": "view_file", "path": "solution.py"}
-
-
-@pytest.fixture(scope="module", params=["process", "namespace"])
-def wall(request: pytest.FixtureRequest) -> Iterator[Wall]:
-    """Both, for they clean up, lift modes and start processes in ways of their own."""
-    try:
-        made = make_wall(request.param)
-    except ArenaError as error:
-        pytest.skip(f"the {request.param} wall can't be had here: {error}")
-    yield made
-    made.close()
 
 
 def write(content: str, path: str = "solution.py") -> dict[str, str]:

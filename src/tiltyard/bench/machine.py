@@ -16,16 +16,10 @@ from typing import Any
 
 from tiltyard import __version__
 from tiltyard.errors import UsageError
+from tiltyard.workers import usable_cores
 
 BUSY = 0.5
 """Load for each processor, at the start of a run, from which on its figures are those of a busy machine."""
-
-
-def usable_cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def describe() -> dict[str, Any]:

@@ -9,7 +9,6 @@ time limit because of a hundred others. An episode that can't be finished is voi
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import resource
 import threading
@@ -29,7 +28,7 @@ from tiltyard.players.model import Hopeless, ModelFailed, ModelPlayer, ModelSess
 from tiltyard.records import EpisodeRecord
 from tiltyard.rollout.play import Stage, record_of
 from tiltyard.rollout.slots import Slot
-from tiltyard.workers import GRACE_S, POLL_S, Stop
+from tiltyard.workers import GRACE_S, POLL_S, Stop, usable_cores
 
 MAX_CONCURRENCY = 1000
 """As many connections as an SDK's client has."""
@@ -120,8 +119,7 @@ class _Crowd:
         self.waiting = deque(slots)
         self.ended_early = ""
         self.refused: UsageError | None = None
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
-        self.hands = ThreadPoolExecutor(max(2, min(cores, size)), "tiltyard-env")
+        self.hands = ThreadPoolExecutor(max(2, min(usable_cores(), size)), "tiltyard-env")
         self.clerk = ThreadPoolExecutor(1, "tiltyard-store")
 
     async def play(self) -> str:

@@ -390,7 +390,7 @@ def entering(folder: str) -> Prepared:
 
 def set_file_owner(uid: int, gid: int) -> None:
     """What this process makes belongs to ``uid`` and ``gid`` from now on. Its own capabilities over files go with
-    it: raise them again with :func:`set_capabilities`."""
+    it: raise them again with :func:`holding`."""
     _setfsgid(gid)
     _setfsuid(uid)
     if (_setfsuid(uid), _setfsgid(gid)) != (uid, gid):  # each returns the value before the call
@@ -403,11 +403,6 @@ def holding(kept: Iterable[int]) -> Prepared:
     low, high = mask & 0xFFFFFFFF, mask >> 32
     header = struct.pack("Ii", 0x20080522, 0)
     return Prepared("capset", _capset, header, struct.pack("6I", low, low, 0, high, high, 0))
-
-
-def set_capabilities(kept: Iterable[int]) -> None:
-    """See :func:`holding`."""
-    holding(kept)()
 
 
 def gaining_nothing() -> Prepared:
