@@ -268,7 +268,7 @@ def harmless(data: bytes, piece: int = 1 << 20) -> None:
     with contextlib.suppress(FileError, OSError):
         unpack_here(data, piece)
     if before:
-        assert len(list(fds.iterdir())) == before
+        assert len(list(fds.iterdir())) <= before
 
 
 FUZZ = settings(

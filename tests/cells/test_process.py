@@ -316,7 +316,7 @@ def test_a_thousand_requests_use_nothing_up(wall: ProcessWall, temp: Path) -> No
             cell.read("f", max_bytes=10)
         cell.run(Run(("true",), wall_s=LONG))
         cell.capture(**ALL)
-        assert len(inside(fds)) == before
+        assert len(inside(fds)) <= before
 
 
 # -------------------------------------------------------------------------------------- failures of the machine
