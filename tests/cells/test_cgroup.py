@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,6 +150,38 @@ def test_a_home_in_use_is_left_alone_and_one_of_the_dead_is_removed(home: cgroup
         cgroup.sweep(PLACES)
     assert not any(path.exists() for path in left)
     assert all(path.is_dir() for path in paths(home))
+
+
+@needs_groups
+@pytest.mark.parametrize("moment", ["flock", "open"])
+def test_a_home_that_is_swept_away_before_it_is_locked_is_made_again(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{os.getpid()}-{secrets.token_hex(4)}"
+    where = [Path(place.path, cgroup.PREFIX + name) for place in PLACES]
+    module = cgroup.fcntl if moment == "flock" else cgroup.os
+    real, swept = getattr(module, moment), set[Path]()
+
+    def late(*args: Any, **kwargs: Any) -> Any:
+        for path in set(where) - swept:
+            if path.exists():
+                swept.add(path)
+                os.utime(path, (0, 0))  # as if its maker had not run for long
+                assert cgroup._remove_if_abandoned(str(path))
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, moment, late)
+    home = cgroup.Home(PLACES, name)
+    try:
+        monkeypatch.undo()
+        assert swept == set(where)
+        cgroup.Group(home, "cell-0")
+        assert all((path / "cell-0").is_dir() for path in paths(home))
+        for path in paths(home):
+            os.utime(path, (0, 0))
+            assert not cgroup._remove_if_abandoned(str(path))
+    finally:
+        home.remove()
 
 
 def test_a_folder_of_a_group_is_found_below_its_mount(tmp_path: Path) -> None:

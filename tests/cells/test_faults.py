@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import fcntl
 import json
 import os
 import secrets
@@ -142,7 +143,14 @@ def pids_group() -> Iterator[str]:
         pytest.skip("root's processes can be counted in control groups only, and there are none here")
     path = Path(places[0].path) / f"tiltyard-{os.getpid()}-faults-{secrets.token_hex(4)}"
     path.mkdir()
-    yield str(path / "pids.max")
+    lock = os.open(path, os.O_RDONLY)
+    fcntl.flock(
+        lock, fcntl.LOCK_EX
+    )  # as homes are: or servers of other tests take it, and what is below, for nobody's
+    try:
+        yield str(path / "pids.max")
+    finally:
+        os.close(lock)
 
     def gone() -> bool:
         try:

@@ -7,7 +7,7 @@ not told to move, or touches a group that is not named ``tiltyard-…``.
 """
 
 # Paths here are text and bytes for system calls, in processes that must stay small: no pathlib.
-# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH120, PTH208
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH116, PTH120, PTH208
 
 from __future__ import annotations
 
@@ -198,10 +198,7 @@ class Home:
         return home
 
     def _make(self, place: Place) -> int:
-        path = f"{place.path}/{self.name}"
-        os.mkdir(path)
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fd = _make_and_lock(f"{place.path}/{self.name}")
         if place.version == 2:
             _write("cgroup.subtree_control", " ".join(f"+{c}" for c in place.controllers), fd)
         return fd
@@ -217,6 +214,27 @@ class Home:
         for fd in self.fds:
             os.close(fd)
         self.fds = []
+
+
+def _make_and_lock(path: str) -> int:
+    """The descriptor of a new folder. Who sweeps meanwhile may take it for one of the dead, lock it and take it away, if
+    this process was kept from running for so long: then it is made again."""
+    while True:
+        os.mkdir(path)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.stat(path).st_ino == os.fstat(fd).st_ino:
+                return fd
+        except FileNotFoundError:
+            pass
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
 
 
 class Group:
@@ -309,12 +327,13 @@ def sweep(places: Iterable[Place]) -> int:
         except OSError:
             continue
         for name in names:
-            if name.startswith(PREFIX) and _abandoned(f"{place.path}/{name}"):
-                removed += _remove(f"{place.path}/{name}", within_s=1.0)
+            if name.startswith(PREFIX):
+                removed += _remove_if_abandoned(f"{place.path}/{name}")
     return removed
 
 
-def _abandoned(path: str) -> bool:
+def _remove_if_abandoned(path: str) -> bool:
+    """Whether it was, and is gone. It is locked until then: nobody can take it for their own meanwhile."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -323,7 +342,7 @@ def _abandoned(path: str) -> bool:
         if time.time() - os.fstat(fd).st_mtime < JUST_MADE_S:
             return False  # just made: its maker has not locked it yet
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
+        return _remove(path, within_s=1.0)
     except OSError:
         return False
     finally:
