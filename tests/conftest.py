@@ -13,6 +13,8 @@ from tiltyard.cells.protocol import Wall
 from tiltyard.errors import ArenaError
 
 pytest_plugins = ["tests.leftovers"]
+# helpers whose asserts are to say what they found
+pytest.register_assert_rewrite("conformance", "conformance_hostile", "copies", "breakage_code", "histories")
 
 
 def pytest_configure() -> None:

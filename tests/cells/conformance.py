@@ -1261,6 +1261,24 @@ def modes_shut_nobody_out(g: Ground) -> None:
 
 
 @check()
+def modes_stay_as_a_run_sets_them(g: Ground) -> None:
+    """Who watches the disk meanwhile may look into what is shut, and leaves it shut."""
+    cell = g.open()
+    code = """
+    import os, time
+    os.makedirs("shut/inner/deep"); open("shut/inner/file", "w").close()
+    for path in ("shut/inner", "shut"): os.chmod(path, 0o100)
+    time.sleep(1.2)
+    modes = [oct(os.stat(path).st_mode & 0o777) for path in ("shut", "shut/inner")]
+    os.chmod("shut", 0)
+    time.sleep(0.6)
+    print(*modes, oct(os.stat("shut").st_mode & 0o777))
+    """
+    assert said(cell, code) == "0o100 0o100 0o0"
+    assert said(cell, "import os; print(oct(os.stat('shut').st_mode & 0o777))") == "0o0"
+
+
+@check()
 def sparse_giants_are_left_out(g: Ground) -> None:
     cell = g.open()
     result = py(cell, "open('giant', 'wb').truncate(1 << 38)", file_bytes=1 << 40)

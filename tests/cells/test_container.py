@@ -66,7 +66,7 @@ def test_conformance(wall: ContainerWall, check: Check) -> None:
     check.on(wall)
 
 
-WHERE_MODES_DIFFER = """files_given_at_the_start_are_there write_keeps_a_scripts_mode
+WHERE_MODES_DIFFER = """files_given_at_the_start_are_there write_keeps_a_scripts_mode modes_stay_as_a_run_sets_them
 a_capture_comes_after_the_death_of_all exit_codes_are_kept signals_are_told_from_exit_codes output_is_bytes
 output_is_cut_in_the_middle the_time_limit_kills_and_keeps_what_was_said the_cpu_limit_kills stdin_is_what_was_given
 the_environment_is_minimal the_current_folder_is_the_workspace_and_looks_the_same_everywhere

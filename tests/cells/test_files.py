@@ -82,6 +82,38 @@ def test_a_walk_has_its_cap(root: int, tmp_path: Path) -> None:
     assert tree.usage(root, 20)[1] == 20
 
 
+def test_looking_how_much_is_used_leaves_modes_as_they_are(root: int, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "a/b/c").mkdir(parents=True)
+    (work / "a/b/c/file").write_bytes(bytes(5000))
+    (work / "d").mkdir()
+    folders = [work / "a/b/c", work / "a/b", work / "a", work / "d", work]
+    modes = [0, 0o100, 0o400, 0o055, 0o300]
+    for folder, mode in zip(folders, modes, strict=True):
+        folder.chmod(mode)
+    try:
+        before = descriptors()
+        size, count = tree.usage(root, 100)
+        assert count == 5 and size >= 5000
+        found = []
+        for folder in reversed(folders):
+            found.insert(0, stat.S_IMODE(folder.stat().st_mode))
+            folder.chmod(0o700)
+        assert found == modes
+        for folder, mode in zip(folders, modes, strict=True):
+            folder.chmod(mode)
+        for n, _ in enumerate(tree.Walk(root, puts_back=True)):
+            if n == 3:
+                break  # at the deepest
+        assert descriptors() == before
+        for folder, mode in reversed(list(zip(folders, modes, strict=True))):
+            assert stat.S_IMODE(folder.stat().st_mode) == mode
+            folder.chmod(0o700)
+    finally:
+        for folder in reversed(folders):
+            folder.chmod(0o700)
+
+
 def test_a_folder_that_moves_under_the_walk_leads_nowhere(root: int, tmp_path: Path) -> None:
     """The player moves the folder that is being walked out of the workspace: '..' would then lead out."""
     work, outside = tmp_path / "work", tmp_path / "outside"

@@ -307,7 +307,7 @@ def despite_mode(parent: int, name: bytes, act: Callable[[], T]) -> T:
         return act()
     except PermissionError:
         for target in {b".", name}:
-            _lift(parent, target)
+            lift(parent, target)
         return act()
 
 
@@ -315,7 +315,7 @@ def look(parent: int, name: bytes) -> os.stat_result:
     return despite_mode(parent, b".", lambda: os.stat(name, dir_fd=parent, follow_symlinks=False))
 
 
-def _lift(parent: int, name: bytes) -> None:
+def lift(parent: int, name: bytes) -> None:
     """Give the owner all rights on a file or folder, never through a link."""
     try:
         found = os.fstat(parent) if name == b"." else os.stat(name, dir_fd=parent, follow_symlinks=False)

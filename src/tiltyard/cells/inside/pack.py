@@ -22,7 +22,7 @@ import stat
 import struct
 import time
 
-from .files import FOLDER, FileError, _lift, kind_of, shown
+from .files import FOLDER, FileError, kind_of, lift, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _open(parent: int, name: bytes, found: os.stat_result, flags: int) -> tuple[
     mode = stat.S_IMODE(found.st_mode)
     lifted = -1
     if mode & needed != needed:
-        _lift(parent, name)
+        lift(parent, name)
         lifted = mode
     try:
         fd = os.open(name, flags | _O_NOATIME, dir_fd=parent)

@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 
-from .files import FOLDER, FileError, despite_mode, kind_of, look, plain, read, shown
+from .files import FOLDER, FileError, despite_mode, kind_of, lift, look, plain, read, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,12 @@ class Walk:
         max_seen: int = MAX_SEEN,
         max_depth: int | None = None,
         enters: Callable[[bytes], bool] = lambda path: True,
+        puts_back: bool = False,
     ) -> None:
-        """``enters``: whether to look into a folder."""
+        """``enters``: whether to look into a folder. ``puts_back``: what shuts the owner out does so again afterwards; for
+        a tree that somebody is at work in."""
         self.root = root
+        self.puts_back = puts_back
         self.enters = enters
         self.max_seen = max_seen
         self.max_depth = max_depth
@@ -60,10 +63,10 @@ class Walk:
         """Folders that were not entered because of ``max_depth`` (the first of them)."""
 
     def __iter__(self) -> Iterator[tuple[bytes, os.stat_result]]:
-        fd = despite_mode(self.root, b".", lambda: os.open(b".", FOLDER, dir_fd=self.root))
+        fd, mode = self._open(self.root, b".", os.fstat(self.root))
         path = b""
         here = os.fstat(fd)
-        stack: list[tuple[Iterator[bytes], os.stat_result, bytes]] = []
+        stack: list[tuple[Iterator[bytes], os.stat_result, bytes, int]] = []
         names = iter(self._names(fd))
         try:
             while True:
@@ -71,8 +74,8 @@ class Walk:
                 if name is None:
                     if not stack:
                         return
-                    names, here, path = stack.pop()
-                    fd = self._up(fd, here)
+                    names, here, path, above_mode = stack.pop()
+                    fd, mode = self._up(fd, here, mode), above_mode
                     if fd < 0:
                         return
                     continue
@@ -83,14 +86,18 @@ class Walk:
                 inner = path + name
                 yield inner, found
                 if stat.S_ISDIR(found.st_mode) and self.enters(inner) and self._enters(inner, len(stack) + 2):
-                    child = self._down(fd, name, found)
+                    child, child_mode = self._down(fd, name, found)
                     if child >= 0:
-                        stack.append((names, here, path))
+                        stack.append((names, here, path, mode))
                         os.close(fd)
-                        fd, here, path = child, found, inner + b"/"
+                        fd, mode, here, path = child, child_mode, found, inner + b"/"
                         names = iter(self._names(fd))
         finally:
+            while fd >= 0 and stack and self.puts_back:
+                _, here, _, above_mode = stack.pop()
+                fd, mode = self._up(fd, here, mode), above_mode
             if fd >= 0:
+                _put_back(fd, mode)
                 os.close(fd)
 
     def _names(self, fd: int) -> list[bytes]:
@@ -116,24 +123,34 @@ class Walk:
             return False
         return True
 
-    def _down(self, fd: int, name: bytes, found: os.stat_result) -> int:
+    def _open(self, parent: int, name: bytes, found: os.stat_result) -> tuple[int, int]:
+        """A descriptor of a folder, and the mode that it is to have again, or -1."""
+        mode = stat.S_IMODE(found.st_mode)
+        lifted = self.puts_back and mode & 0o500 != 0o500
+        if lifted:
+            lift(parent, name)
+        fd = despite_mode(parent, name, lambda: os.open(name, FOLDER, dir_fd=parent))
+        return fd, mode if lifted else -1
+
+    def _down(self, fd: int, name: bytes, found: os.stat_result) -> tuple[int, int]:
         try:
-            child = despite_mode(fd, name, lambda: os.open(name, FOLDER, dir_fd=fd))
+            child, mode = self._open(fd, name, found)
         except OSError:
             self.complete = False
-            return -1
+            return -1, -1
         if not os.path.samestat(os.fstat(child), found):
             os.close(child)
             self.complete = False
-            return -1
-        return child
+            return -1, -1
+        return child, mode
 
-    def _up(self, fd: int, parent: os.stat_result) -> int:
+    def _up(self, fd: int, parent: os.stat_result, mode: int) -> int:
         """The descriptor of the folder above, or -1 if the tree was moved under us: then '..' may lead out."""
         try:
             above = os.open(b"..", FOLDER, dir_fd=fd)
         except OSError:
             above = -1
+        _put_back(fd, mode)
         os.close(fd)
         if above >= 0 and not os.path.samestat(os.fstat(above), parent):
             os.close(above)
@@ -141,6 +158,12 @@ class Walk:
         if above < 0:
             self.complete = False
         return above
+
+
+def _put_back(fd: int, mode: int) -> None:
+    """Undo ``lift``, unless somebody has set another mode meanwhile."""
+    if mode >= 0 and stat.S_IMODE(os.fstat(fd).st_mode) == mode | 0o700:
+        os.fchmod(fd, mode)
 
 
 def listing(root: int, max_entries: int) -> tuple[list[tuple[str, str, int]], int]:
@@ -163,9 +186,9 @@ def listing(root: int, max_entries: int) -> tuple[list[tuple[str, str, int]], in
 
 
 def usage(root: int, max_seen: int) -> tuple[int, int]:
-    """Bytes on disk and number of things under a folder; counts up to ``max_seen``."""
+    """Bytes on disk and number of things under a folder; counts up to ``max_seen``. All is left as it is."""
     size = count = 0
-    for _, found in Walk(root, max_seen=max_seen):
+    for _, found in Walk(root, max_seen=max_seen, puts_back=True):
         count += 1
         size += found.st_blocks * 512
     return size, count
