@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tiltyard.cells.ahead import Cell
 from tiltyard.cells.client import KeeperCell, filled, unpacked
 from tiltyard.cells.clock import checked_instant
 from tiltyard.cells.inside.cell import CAPS, ORDER
@@ -223,13 +224,13 @@ class NamespaceWall:
 
         return self._others.get(python, make)
 
-    def _bring_up(
-        self, limits: CellLimits, tree: bytes = b""
-    ) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
-        """A cell with a keeper: its socket, its end, and its first words. ``tree``: what lies below its workspace (see
-        ``inside.overlay``)."""
+    def _bring_up(self, limits: CellLimits, tree: bytes = b"") -> Cell:
+        """A cell with a keeper. ``tree``: what lies below its workspace (see ``inside.overlay``), which may be another
+        each time: none is made ahead."""
         order = _order(limits, tree)
-        return self._ask(lambda: self._server().ask(order).come_up())
+        if tree:
+            return self._ask(lambda: self._server().ask(order).come_up())
+        return self._ask(lambda: self._server().open(order))
 
     def _ask(self, what: Callable[[], _T]) -> _T:
         """Ask a server, and a new one if that is dead."""

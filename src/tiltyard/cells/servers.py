@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tiltyard.cells.ahead import Ahead, Cell
 from tiltyard.cells.client import socket_pair
 from tiltyard.cells.clock import clock_packages
 from tiltyard.cells.inside import lock, wire
@@ -245,6 +246,7 @@ class Server:
         self._lock = threading.Lock()
         self._idle: list[socket.socket] = []
         self._made = 0
+        self._ahead = Ahead((ServerLost,), self.owner)
         self._nursery: Nursery | None = None
         """The one that is for this server alone, if one is."""
         if (reason := lock.supported()) is not None:
@@ -332,6 +334,19 @@ class Server:
     def alive(self) -> bool:
         return self.owner == os.getpid() and not self._process.ended() and self._control.fileno() >= 0
 
+    def open(self, order: bytes) -> Cell:
+        """A new cell: the one that is ready, or one that is made now. Raises as ``ask`` and ``Asked.come_up`` do."""
+        cell = self._ahead.take(order)
+        if cell is None:
+            try:
+                cell = self.ask(order).come_up()
+            except ArenaError:
+                if not self._ahead.give_up():
+                    raise
+                cell = self.ask(order).come_up()  # with what that one took up
+        self._ahead.look_ahead(order, self.ask)
+        return cell
+
     def ask(self, order: bytes, letter: Letter | None = None) -> Asked:
         """Ask for a new cell; with ``letter``, for one of that program alone. Raises ServerLost, ArenaError."""
         ours, theirs = socket_pair()
@@ -414,10 +429,12 @@ class Server:
 
     def stop(self) -> None:
         self._end()
+        self._ahead.forget()
 
     def disown(self) -> None:
         """In a forked child of the owner: it is not ours to end."""
         self._end.detach()
+        self._ahead.forget()
         os.close(self._wake)
         self._process.disown()
         if self._nursery is not None:
@@ -432,14 +449,17 @@ class Asked:
         self._sock = sock
         self._stall = stall
 
-    def come_up(self) -> tuple[socket.socket, Callable[[], None], Mapping[str, Any]]:
-        """The socket to it, what makes sure of its end, and its first words. Raises ServerLost, ArenaError, and
-        CellFileError for files of a letter."""
+    def come_up(self) -> Cell:
+        """Raises ServerLost, ArenaError, and CellFileError for files of a letter."""
         try:
             return self._sock, *self._server.wait_for_word(self._sock, self._stall)
         except BaseException:
             self._sock.close()
             raise
+
+    def forget(self) -> None:
+        self._sock.close()
+        self._stall.close()
 
     def finish(self) -> tuple[socket.socket, Callable[[], None]]:
         try:

@@ -1,0 +1,103 @@
+"""Cells that are made ready before they are wanted: who has opened two alike in a row is likely to want a third.
+
+A cell takes milliseconds to come up, and who asks for one waits. So once an order has come twice in a row, one more such
+cell is asked for whenever one is handed out, and comes up while the owner is busy with what it has. A server keeps one,
+however many walls share it. Nothing of it differs from a cell that is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from tiltyard.cells.client import bury_cell
+from tiltyard.errors import ArenaError
+
+Cell = tuple[socket.socket, Callable[[], None], Mapping[str, Any]]
+"""The socket to a keeper, what makes sure of its end, and its first words."""
+
+
+class Coming(Protocol):
+    """A cell that was asked for."""
+
+    def come_up(self) -> Cell:
+        """Wait until it is there."""
+
+    def forget(self) -> None:
+        """Of a server that is dead."""
+
+
+class Ahead:
+    """The one that is ready, of a server. ``failures``: what to ask for a cell, and to wait for it, raises beside
+    ArenaError. For any number of threads."""
+
+    def __init__(self, failures: tuple[type[Exception], ...], owner: int) -> None:
+        self._failures: tuple[type[Exception], ...] = (*failures, ArenaError, OSError)
+        self._owner = owner
+        self._lock = threading.Lock()
+        self._last = b""
+        self._order = b""
+        self._coming: Coming | None = None
+
+    def take(self, order: bytes) -> Cell | None:
+        """The cell that is ready, if there is one of this kind, and it still lives."""
+        with self._lock:
+            if self._coming is None or self._order != order:
+                return None
+            coming, self._coming = self._coming, None
+        cell = self._up(coming)
+        if cell is not None and not _lives(cell[0]):
+            self._bury(cell)
+            return None
+        return cell
+
+    def look_ahead(self, order: bytes, ask: Callable[[bytes], Coming]) -> None:
+        """A cell of this kind was handed out: have the next one made, if it is a habit. Never raises: what can't be had
+        is told to who wants it."""
+        with self._lock:
+            habit, self._last = order == self._last, order
+            if not habit or (self._coming is not None and self._order == order):
+                return
+            before, self._coming = self._coming, None
+            try:
+                self._coming, self._order = ask(order), order
+            except self._failures:
+                pass
+        self._drop(before)
+
+    def give_up(self) -> bool:
+        """Free what the one that is ready takes up; whether there was one."""
+        with self._lock:
+            before, self._coming, self._last = self._coming, None, b""
+        self._drop(before)
+        return before is not None
+
+    def forget(self) -> None:
+        """The server is dead, or another process's."""
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming.forget()
+
+    def _drop(self, coming: Coming | None) -> None:
+        cell = self._up(coming) if coming is not None else None
+        if cell is not None:
+            self._bury(cell)
+
+    def _up(self, coming: Coming) -> Cell | None:
+        try:
+            return coming.come_up()
+        except self._failures:
+            return None  # who wants it asks again, and is told
+
+    def _bury(self, cell: Cell) -> None:
+        bury_cell(cell[0], cell[1], self._owner)
+
+
+def _lives(sock: socket.socket) -> bool:
+    """Whether the keeper at the other end of a socket has not ended. It says nothing of its own accord."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return not poll.poll(0)
