@@ -7,12 +7,14 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tiltyard import workers as room
 from tiltyard.errors import ArenaError, UsageError
-from tiltyard.workers import Done, Lost, Stop, work
+from tiltyard.workers import Done, Lost, Stop, usable_cores, work
 
 
 class Doubler:
@@ -269,3 +271,68 @@ def test_a_worker_stays_on_one_core_and_the_cores_are_shared_evenly():
     if len(found) == 2 * len(ours):
         assert sorted(cores) == sorted(ours * 2)
     assert sorted(os.sched_getaffinity(0)) == ours
+
+
+class Busy:
+    """Waits a little; which process it was."""
+
+    def __call__(self, job):
+        time.sleep(0.02)
+        return os.getpid()
+
+    def close(self):
+        pass
+
+
+def at_work(monkeypatch, idle_s, jobs, of=3):
+    """How many processes did these jobs with ``of`` times as many workers as processors, and what they had in common."""
+    shares = []
+
+    @contextmanager
+    def share():
+        shares.append("entered")
+        yield
+        shares.append("left")
+
+    monkeypatch.setattr(room, "idle_s", idle_s)
+    monkeypatch.setattr(room, "shared", [share])
+    found = {result.value for result in work(list(range(jobs)), Busy, workers=of * usable_cores())}
+    return len(found), shares
+
+
+def test_only_as_many_work_as_there_are_processors_while_these_are_busy(monkeypatch):
+    assert at_work(monkeypatch, lambda: 0.0, 60 * usable_cores()) == (usable_cores(), [])
+
+
+def test_all_work_where_processors_are_idle_though_there_is_work(monkeypatch):
+    def idle():
+        return time.monotonic() * usable_cores()
+
+    assert at_work(monkeypatch, idle, 120 * usable_cores()) == (3 * usable_cores(), ["entered", "left"])
+
+
+def test_all_work_where_nobody_knows_who_is_idle(monkeypatch):
+    assert at_work(monkeypatch, lambda: None, 60 * usable_cores()) == (
+        3 * usable_cores(),
+        ["entered", "left"],
+    )
+
+
+def test_a_worker_each_is_not_watched(monkeypatch):
+    count, shares = at_work(monkeypatch, lambda: pytest.fail("asked"), 60 * usable_cores(), of=1)
+    assert (count, shares) == (usable_cores(), [])
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system does not count it")
+def test_idle_time_is_of_our_processors():
+    begun, before = time.monotonic(), room.idle_s()
+    time.sleep(0.2)
+    after = room.idle_s()
+    assert before is not None and 0 <= after - before <= (time.monotonic() - begun + 0.1) * usable_cores()
+    core = min(os.sched_getaffinity(0))
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        assert 0 < room.idle_s() <= after
+    finally:
+        os.sched_setaffinity(0, ours)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
@@ -37,7 +38,7 @@ GRACE_S = 5.0
 """What jobs in flight, and then their workers, are given after the first Ctrl-C."""
 MAX_WORKERS = 512
 shared: list[Callable[[], AbstractContextManager[None]]] = []
-"""What is entered before more workers are started than there are processors, and left when they have ended: a room that
+"""What is entered before more workers are started than there are processors, and left when all have ended: a room that
 has something which workers can have in common puts it here. With a processor for each, what they share would have to go
 from one to the other."""
 
@@ -130,6 +131,9 @@ def work(
 ) -> Iterator[Done | Lost]:
     """Do all jobs on ``workers`` processes and yield how each ended. Ends early after ``stop`` was asked.
 
+    Where there are fewer processors, only so many work until these are seen to be idle, as they are when jobs wait for
+    something: more would take turns on a processor, and each turn costs what is in its caches.
+
     ``make`` is called once in each worker. ``deadline_s(job)`` is the wall-clock in seconds after which a worker
     that has not finished it is killed. Raises UsageError for an impossible number of workers, ArenaError or what
     ``make`` raised if no worker could be got ready.
@@ -140,11 +144,14 @@ def work(
     if workers == 0:
         yield from _here(jobs, make, stop)
         return
-    crew = _Crew(jobs, make, min(workers, max(1, len(jobs))), stop, deadline_s)
     with ExitStack() as stack:
-        if crew.size > usable_cores():
+
+        def in_common() -> None:
             for share in shared:
-                stack.enter_context(share())
+                common.enter_context(share())
+
+        common = stack.enter_context(ExitStack())
+        crew = _Crew(jobs, make, min(workers, max(1, len(jobs))), stop, deadline_s, in_common)
         stack.callback(crew.end)
         yield from crew.results()
 
@@ -154,6 +161,17 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def idle_s() -> float | None:
+    """How many seconds the processors that this process may use have been idle, all together, since the system began;
+    None where that can't be known. Linux: /proc/stat."""
+    try:
+        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+        ticks = {f[0]: int(f[4]) + int(f[5]) for f in map(str.split, lines) if f and f[0].startswith("cpu")}
+        return sum(ticks[f"cpu{core}"] for core in os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, KeyError, AttributeError):
+        return None
 
 
 def work_all(
@@ -208,6 +226,36 @@ class _Worker:
     core: int | None = None
 
 
+class _IdleWatch:
+    """Whether processors are idle though every worker has something to do: then what it has to do is to wait."""
+
+    WINDOW_S = 0.1
+    SHARE = 0.15
+    """Of the time of all processors; 0.02 are idle when each has a worker at short jobs."""
+    TIMES = 2
+
+    def __init__(self) -> None:
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        self._since: tuple[float, float] | None = None
+        self._times = 0
+
+    def sees_idling(self) -> bool:
+        """Called often; True after ``TIMES`` windows in a row."""
+        now = time.monotonic()
+        if self._since is not None and now - self._since[0] < self.WINDOW_S:
+            return False
+        before, idle = self._since, idle_s()
+        if idle is None:
+            return True
+        self._since = now, idle
+        if before is not None:
+            share = (idle - before[1]) / (now - before[0]) / usable_cores()
+            self._times = self._times + 1 if share > self.SHARE else 0
+        return self._times >= self.TIMES
+
+
 class _Crew:
     """The parent's side: who is at what."""
 
@@ -218,8 +266,17 @@ class _Crew:
         size: int,
         stop: Stop,
         deadline_s: Callable[[Any], float] | None,
+        in_common: Callable[[], None],
     ) -> None:
+        """``in_common`` is called before there are more workers than processors."""
         self.jobs, self.make, self.size, self.stop, self.deadline_s = jobs, make, size, stop, deadline_s
+        self.in_common = in_common
+        self.watch = _IdleWatch()
+        cores = usable_cores()
+        self.few = cores if size > cores and idle_s() is not None else None
+        """How many work as long as these leave no processor idle; None: all may."""
+        if size > cores and self.few is None:
+            in_common()
         self.waiting = deque(range(len(jobs)))
         self.workers: list[_Worker] = []
         self.leaving: list[_Worker] = []
@@ -235,6 +292,7 @@ class _Crew:
                 if self.stop.count > 1 or time.monotonic() > stop_at or not self._in_flight():
                     return
             else:
+                self._let_all_work_if_idle()
                 self._fill()
             links = [worker.link for worker in self.workers]
             heard = wait(links, timeout=POLL_S) if links else []
@@ -250,15 +308,24 @@ class _Crew:
     def _fill(self) -> None:
         """Replace who is missing, and give work to who has none. One job is sent ahead while many are left, so that
         a worker does not wait for us; towards the end not, so that none sits behind a slow one."""
-        missing = min(self.size, len(self.waiting) + sum(1 for w in self.workers if w.queue)) - len(
-            self.workers
-        )
+        size = self.size if self.few is None else min(self.size, self.few)
+        missing = min(size, len(self.waiting) + sum(1 for w in self.workers if w.queue)) - len(self.workers)
         for _ in range(missing):
             self.workers.append(self._start())
-        for depth in (1, 2) if len(self.waiting) > 2 * self.size else (1,):
+        for depth in (1, 2) if len(self.waiting) > 2 * size else (1,):
             for worker in self.workers:
                 if self.waiting and len(worker.queue) < depth:
                     self._send(worker)
+
+    def _let_all_work_if_idle(self) -> None:
+        if self.few is None:
+            return
+        at_work = any(w.ready for w in self.workers) and all(w.queue for w in self.workers)
+        if self.waiting and at_work and self.watch.sees_idling():
+            self.few = None
+            self.in_common()
+        elif not at_work:
+            self.watch.begin_again()
 
     def _send(self, worker: _Worker) -> None:
         if not worker.queue:
