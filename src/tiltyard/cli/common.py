@@ -124,7 +124,15 @@ Reward = Annotated[
     str | None,
     typer.Option("--reward", metavar="fraction|all", help="The reward rule, in place of each task's own."),
 ]
-Workers = Annotated[int, typer.Option("--workers", "-w", min=1, help="Worker processes.")]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        "-w",
+        min=1,
+        help="Worker processes, at most: more than there are processors work where these would be idle.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed of everything that is drawn.")]
 
 
