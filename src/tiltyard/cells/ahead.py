@@ -7,14 +7,19 @@ however many walls share it. Nothing of it differs from a cell that is made when
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tiltyard.cells.client import bury_cell
+from tiltyard.cells.inside import wire
 from tiltyard.errors import ArenaError
+
+ANSWER_S = 10.0
+_NOTHING = {"op": "put", "files": [], "fresh": True, "gone": [], "id": 0}
+"""A request that changes nothing."""
 
 Cell = tuple[socket.socket, Callable[[], None], Mapping[str, Any]]
 """The socket to a keeper, what makes sure of its end, and its first words."""
@@ -49,7 +54,7 @@ class Ahead:
                 return None
             coming, self._coming = self._coming, None
         cell = self._up(coming)
-        if cell is not None and not _lives(cell[0]):
+        if cell is not None and not _answers(cell[0]):
             self._bury(cell)
             return None
         return cell
@@ -96,8 +101,11 @@ class Ahead:
         bury_cell(cell[0], cell[1], self._owner)
 
 
-def _lives(sock: socket.socket) -> bool:
-    """Whether the keeper at the other end of a socket has not ended. It says nothing of its own accord."""
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return not poll.poll(0)
+def _answers(sock: socket.socket) -> bool:
+    """Whether the keeper at the other end of a socket lives, and not only until the signal that was sent to it arrives."""
+    until = time.monotonic() + ANSWER_S
+    try:
+        wire.send(sock, _NOTHING, deadline=until)
+        return wire.receive(sock, deadline=until, max_block=0)[0].get("id") == 0
+    except wire.WireError:
+        return False
