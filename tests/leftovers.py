@@ -1,7 +1,8 @@
 """A pytest plugin: after the whole run, no process, mount, control group, temp folder or shared memory is left.
 
 Takes stock when the run starts and again when it ends; what is new and bears our marks is named and fails the run.
-Marks: processes started from this checkout's ``inside`` folders or in a cell, names that begin with ``tiltyard``.
+Marks: processes started from this checkout's ``inside`` folders or in a cell, names that begin with ``tiltyard``, and
+folders of engines.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 import pytest
 
 MARK = "tiltyard"
+ENGINES = "ty-"
+"""How the names of the folders of the tests' own engines begin."""
 PATIENCE_S = 5.0
 
 
 def stock() -> set[str]:
     """Everything on this machine that bears our marks, in words."""
-    return processes() | mounts() | folders()
+    return processes() | mounts(MARK, f"/{ENGINES}") | folders()
 
 
 def processes() -> set[str]:
@@ -37,12 +40,14 @@ def processes() -> set[str]:
     return found
 
 
-def mounts() -> set[str]:
+def mounts(*marks: str) -> set[str]:
+    """Those whose place has one of these in it; by default ``MARK``."""
     try:
         lines = Path("/proc/self/mounts").read_text().splitlines()
     except OSError:
         return set()
-    return {f"mount {line.split()[1]}" for line in lines if MARK in line.split()[1]}
+    places = [line.split()[1] for line in lines]
+    return {f"mount {place}" for place in places if any(mark in place for mark in marks or (MARK,))}
 
 
 def folders() -> set[str]:
@@ -54,7 +59,9 @@ def folders() -> set[str]:
     for place in places:
         try:
             found |= {
-                f"left in {place}: {p.name}" for p in place.iterdir() if p.name.lstrip(".").startswith(MARK)
+                f"left in {place}: {p.name}"
+                for p in place.iterdir()
+                if p.name.lstrip(".").startswith((MARK, ENGINES))
             }
         except OSError:
             continue

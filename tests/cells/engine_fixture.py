@@ -131,9 +131,7 @@ class Engine:
             except subprocess.TimeoutExpired:
                 self.kill()
         self._end("containerd", "dockerd")
-        for _ in range(3):
-            for mount in self._mounts():
-                subprocess.run(["umount", "-l", mount], capture_output=True, check=False)
+        unmount_below(self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, *names: str) -> None:
@@ -146,10 +144,14 @@ class Engine:
                     if mark in line and any(name.encode() in line for name in names):
                         os.kill(int(entry.name), signal.SIGKILL)
 
-    def _mounts(self) -> list[str]:
-        with open("/proc/self/mounts", encoding="utf-8") as file:
-            found = [line.split()[1] for line in file]
-        return sorted((m for m in found if m.startswith(f"{self.folder}/")), reverse=True)
+
+def unmount_below(folder: Path) -> None:
+    """What an engine has mounted in a folder of its own, the last one first."""
+    for _ in range(3):
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+        for mount in sorted((line.split()[1] for line in lines), reverse=True):
+            if mount.startswith(f"{folder}/"):
+                subprocess.run(["umount", "-l", mount], capture_output=True, check=False)
 
 
 def sweep() -> None:

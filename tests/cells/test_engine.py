@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from conformance import LONG, eventually, py, said, still_works
-from engine_fixture import Engine, Unavailable, docker, engine_of_the_tests, running
+from engine_fixture import Engine, Unavailable, docker, engine_of_the_tests, running, unmount_below
 
 from tiltyard.cells import Cell, CellLimits
 from tiltyard.cells import engine as engines
@@ -324,13 +324,16 @@ def test_podman(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("there is no podman here")
     code = "import os; print(open('a').read(), os.getuid(), os.getcwd())"
     with tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True) as folder:
-        wall, cell = podman_cell(folder, monkeypatch)
-        with contextlib.closing(cell):
-            assert said(cell, code) == "1 1000 /workspace"
-            assert py(cell, "import time; time.sleep(1000)", wall_s=0.5).timed_out
-            still_works(cell)
-        assert eventually(lambda: wall.engine.containers(LABEL) == [])
-        assert any("podman" in text for text in wall.weaknesses)
+        try:
+            wall, cell = podman_cell(folder, monkeypatch)
+            with contextlib.closing(cell):
+                assert said(cell, code) == "1 1000 /workspace"
+                assert py(cell, "import time; time.sleep(1000)", wall_s=0.5).timed_out
+                still_works(cell)
+            assert eventually(lambda: wall.engine.containers(LABEL) == [])
+            assert any("podman" in text for text in wall.weaknesses)
+        finally:
+            unmount_below(Path(folder))  # podman keeps its store mounted
 
 
 # ------------------------------------------------------------------------------------------------ owners
