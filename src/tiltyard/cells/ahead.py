@@ -54,10 +54,13 @@ class Ahead:
                 return None
             coming, self._coming = self._coming, None
         cell = self._up(coming)
-        if cell is not None and not _answers(cell[0]):
-            self._bury(cell)
-            return None
-        return cell
+        lives = False
+        try:
+            lives = cell is not None and _answers(cell[0])
+        finally:
+            if cell is not None and not lives:
+                self._bury(cell)
+        return cell if lives else None
 
     def look_ahead(self, order: bytes, ask: Callable[[bytes], Coming]) -> None:
         """A cell of this kind was handed out: have the next one made, if it is a habit. Never raises: what can't be had

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tiltyard.cells.ahead import Ahead, Cell
-from tiltyard.cells.client import socket_pair
+from tiltyard.cells.client import bury_cell, socket_pair
 from tiltyard.cells.clock import clock_packages
 from tiltyard.cells.inside import lock, wire
 from tiltyard.cells.kit import Kit
@@ -344,7 +344,11 @@ class Server:
                 if not self._ahead.give_up():
                     raise
                 cell = self.ask(order).come_up()  # with what that one took up
-        self._ahead.look_ahead(order, self.ask)
+        try:
+            self._ahead.look_ahead(order, self.ask)
+        except BaseException:
+            bury_cell(cell[0], cell[1], self.owner)
+            raise
         return cell
 
     def ask(self, order: bytes, letter: Letter | None = None) -> Asked:

@@ -163,7 +163,10 @@ class Walk:
 def _put_back(fd: int, mode: int) -> None:
     """Undo ``lift``, unless somebody has set another mode meanwhile."""
     if mode >= 0 and stat.S_IMODE(os.fstat(fd).st_mode) == mode | 0o700:
-        os.fchmod(fd, mode)
+        try:
+            os.fchmod(fd, mode)
+        except OSError:
+            pass  # it is not this user's any more
 
 
 def listing(root: int, max_entries: int) -> tuple[list[tuple[str, str, int]], int]:
