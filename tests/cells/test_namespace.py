@@ -903,6 +903,24 @@ def test_a_thread_that_started_the_server_may_end() -> None:
         wall.close()
 
 
+@pytest.mark.parametrize("preload", ["netrc", "csv", "pickle", "queue", "wave"])
+def test_a_stalls_first_cell_begins_in_the_memory_of_all_others(preload: str) -> None:
+    """Where it differed was a matter of what else was in memory: one of thirty modules showed it."""
+    wall = NamespaceWall(preload=(preload,))
+    code = """
+    found = [object() for _ in range(300)] + [type("A", (), {})() for _ in range(300)]
+    print([id(one) for one in found], id(bytearray(100_000)), [id(one) for one in set(found)])
+    """
+    try:
+        seen = set()
+        for _ in range(4):
+            with wall.open({}, CellLimits()) as cell:
+                seen.add(said(cell, code))
+        assert len(seen) == 1
+    finally:
+        wall.close()
+
+
 def test_hundreds_of_cells_leave_the_server_as_it_was() -> None:
     wall = NamespaceWall(hash_seed=81)
     try:
