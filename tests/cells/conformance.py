@@ -1279,6 +1279,14 @@ def modes_stay_as_a_run_sets_them(g: Ground) -> None:
 
 
 @check()
+def a_shut_workspace_stops_no_run(g: Ground) -> None:
+    for mode in ("0", "0o400", "0o077"):
+        cell = g.open()
+        said(cell, f"import os; os.chmod('.', {mode})")
+        assert cell.run(Run(("python", "-c", "print(42)"), wall_s=LONG)).stdout == b"42\n"
+
+
+@check()
 def sparse_giants_are_left_out(g: Ground) -> None:
     cell = g.open()
     result = py(cell, "open('giant', 'wb').truncate(1 << 38)", file_bytes=1 << 40)

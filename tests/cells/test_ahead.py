@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,8 +17,9 @@ from conformance import LONG, eventually, said
 from test_copies import ADDRESSES
 from test_nursery import named
 
-from tiltyard.cells.namespace import NamespaceWall, probe
+from tiltyard.cells.namespace import NamespaceWall, _order, probe
 from tiltyard.cells.protocol import CellLimits
+from tiltyard.cells.servers import OPEN_S
 from tiltyard.errors import ArenaError
 
 pytestmark = pytest.mark.skipif(
@@ -112,6 +114,36 @@ def test_it_makes_room_for_who_needs_it(wall: NamespaceWall) -> None:
     for cell in cells:
         cell.close()
     assert use(wall) == "42"
+
+
+def test_it_makes_room_for_a_program(wall: NamespaceWall) -> None:
+    for _ in range(2):
+        use(wall)
+    server = wall._server()
+    server.has["most"] = server._made
+    cells = [wall.open({}, OTHER) for _ in range(server._made - 1)]
+    order = _order(OTHER, alone=True)
+    server.ask(order).forget()
+    for cell in cells:
+        cell.close()
+
+
+def test_an_interruption_while_stalls_are_made_delays_nobody(
+    wall: NamespaceWall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, write, send = wall._server(), os.write, socket.send_fds
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    for what, name in ((os, "write"), (socket, "send_fds")):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(what, name, interrupted)
+            wall.open({}, USUAL)
+    assert (os.write, socket.send_fds) == (write, send) and server._made == 0
+    begun = time.monotonic()
+    assert [use(wall) for _ in range(3)] == ["42"] * 3
+    assert time.monotonic() - begun < OPEN_S / 2  # nobody waited until that was over
 
 
 def test_walls_share_it_and_a_forked_child_has_its_own(wall: NamespaceWall) -> None:

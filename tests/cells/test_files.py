@@ -114,6 +114,20 @@ def test_looking_how_much_is_used_leaves_modes_as_they_are(root: int, tmp_path: 
             folder.chmod(0o700)
 
 
+def test_names_that_are_exchanged_under_the_walk_leave_no_mode_lifted(root: int, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for name in "AB":
+        (work / name).mkdir()
+        (work / name).chmod(0)
+    walk = tree.Walk(root, puts_back=True)
+    for path, _ in walk:
+        if path == b"A":
+            (work / "A").rename(work / "C")
+            (work / "B").rename(work / "A")
+    assert not walk.complete
+    assert [stat.S_IMODE((work / name).stat().st_mode) for name in "AC"] == [0, 0]
+
+
 def test_a_folder_that_moves_under_the_walk_leads_nowhere(root: int, tmp_path: Path) -> None:
     """The player moves the folder that is being walked out of the workspace: '..' would then lead out."""
     work, outside = tmp_path / "work", tmp_path / "outside"

@@ -70,11 +70,15 @@ class Ahead:
             if not habit or (self._coming is not None and self._order == order):
                 return
             before, self._coming = self._coming, None
-            try:
-                self._coming, self._order = ask(order), order
-            except self._failures:
-                pass
         self._drop(before)
+        try:
+            coming: Coming | None = ask(order)
+        except self._failures:
+            return
+        with self._lock:
+            if self._coming is None:  # no other thread had the same habit
+                self._coming, self._order, coming = coming, order, None
+        self._drop(coming)
 
     def give_up(self) -> bool:
         """Free what the one that is ready takes up; whether there was one."""

@@ -177,8 +177,8 @@ class Nursery:
     def bear(self, fds: Sequence[int]) -> None:
         """Ask for a server, which is given these descriptors (see ``inside.warden``). OSError if the nursery is gone."""
         assert self._process.stdin is not None
+        os.write(self._process.stdin.fileno(), b"!")  # first, as for stalls
         socket.send_fds(self._requests, [b"!"], list(fds))
-        os.write(self._process.stdin.fileno(), b"!")
 
     def last_words(self) -> str:
         """What it had to say, where no server comes of it; it is dead afterwards if it is this process's."""
@@ -370,7 +370,12 @@ class Server:
     def _ask_a_stall(self, caps: bytes, fd: int) -> socket.socket:
         deadline = time.monotonic() + OPEN_S
         while True:
-            stall = self._take_stall()
+            try:
+                stall = self._take_stall()
+            except ArenaError:
+                if not self._ahead.give_up():
+                    raise
+                continue
             try:
                 stall.sendall(b"!")
                 socket.send_fds(stall, [caps], [fd])
@@ -394,12 +399,16 @@ class Server:
             with theirs:
                 try:
                     mail = json.dumps({"number": self._made}).encode()
-                    socket.send_fds(self._control, [mail], [theirs.fileno()])
+                    # in this order: if something comes between, a stall waits for the next packet, and no packet for a stall
                     os.write(self._wake, b"!")
+                    socket.send_fds(self._control, [mail], [theirs.fileno()])
                 except (OSError, ValueError) as error:
                     ours.close()
                     self.stop()
                     raise ServerLost(str(error)) from None
+                except BaseException:
+                    ours.close()
+                    raise
             self._made += 1
             self._idle.append(_known(ours))
         if not self._idle:

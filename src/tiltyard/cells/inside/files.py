@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_O_PATH = getattr(os, "O_PATH", 0)
+O_PATH = getattr(os, "O_PATH", 0)
 _KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -324,8 +324,8 @@ def lift(parent: int, name: bytes) -> None:
         mode = stat.S_IMODE(found.st_mode) | (0o700 if stat.S_ISDIR(found.st_mode) else 0o600)
         if name == b".":
             os.fchmod(parent, mode)
-        elif _O_PATH:
-            fd = os.open(name, _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        elif O_PATH:
+            fd = os.open(name, O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
             try:
                 if not stat.S_ISLNK(os.fstat(fd).st_mode):
                     os.chmod(f"/proc/self/fd/{fd}", mode)

@@ -302,8 +302,12 @@ class Keeper:
     # ----------------------------------------------------------------------------------------- files
 
     def _workspace(self) -> int:
-        """The descriptor of the workspace; a new folder if the player has removed it."""
-        if os.fstat(self.root).st_nlink == 0 and not self.own_disk:
+        """The descriptor of the workspace; a new folder if the player has removed it, and open to its owner: where that is
+        the player, nothing could run in it any more."""
+        found = os.fstat(self.root)
+        if found.st_mode & 0o100 == 0 and not self.own_disk:
+            files.lift(self.root, b".")
+        if found.st_nlink == 0 and not self.own_disk:
             try:
                 os.mkdir(self.path, 0o755)
                 fresh = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

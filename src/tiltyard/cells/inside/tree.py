@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 
 # pathlib would cost each fresh interpreter some milliseconds:
-# ruff: noqa: PTH119, PTH120
+# ruff: noqa: PTH101, PTH119, PTH120
 import os
 import stat
 
-from .files import FOLDER, FileError, despite_mode, kind_of, lift, look, plain, read, shown
+from .files import FOLDER, O_PATH, FileError, despite_mode, kind_of, lift, look, plain, read, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,11 +126,12 @@ class Walk:
     def _open(self, parent: int, name: bytes, found: os.stat_result) -> tuple[int, int]:
         """A descriptor of a folder, and the mode that it is to have again, or -1."""
         mode = stat.S_IMODE(found.st_mode)
-        lifted = self.puts_back and mode & 0o500 != 0o500
-        if lifted:
+        if not self.puts_back or mode & 0o500 == 0o500:
+            return despite_mode(parent, name, lambda: os.open(name, FOLDER, dir_fd=parent)), -1
+        if name == b"." or not O_PATH:
             lift(parent, name)
-        fd = despite_mode(parent, name, lambda: os.open(name, FOLDER, dir_fd=parent))
-        return fd, mode if lifted else -1
+            return os.open(name, FOLDER, dir_fd=parent), mode
+        return _open_lifted(parent, name, found), mode
 
     def _down(self, fd: int, name: bytes, found: os.stat_result) -> tuple[int, int]:
         try:
@@ -158,6 +159,24 @@ class Walk:
         if above < 0:
             self.complete = False
         return above
+
+
+def _open_lifted(parent: int, name: bytes, found: os.stat_result) -> int:
+    """A descriptor of the folder that was found under this name, which must be there still: names may be exchanged at any
+    moment, and what is lifted must be what is put back."""
+    held = os.open(name, O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        if not os.path.samestat(os.fstat(held), found):
+            raise FileNotFoundError(name)
+        mode = stat.S_IMODE(found.st_mode)
+        os.chmod(f"/proc/self/fd/{held}", mode | 0o700)
+        try:
+            return os.open(b".", FOLDER, dir_fd=held)
+        except OSError:
+            os.chmod(f"/proc/self/fd/{held}", mode)
+            raise
+    finally:
+        os.close(held)
 
 
 def _put_back(fd: int, mode: int) -> None:
