@@ -16,6 +16,7 @@ import pytest
 from conformance import LONG, eventually, said
 from test_copies import ADDRESSES
 from test_nursery import named
+from test_soak import family
 
 from tiltyard.cells.namespace import NamespaceWall, _order, probe
 from tiltyard.cells.protocol import CellLimits
@@ -182,12 +183,7 @@ def test_nothing_is_left_when_its_owner_is_killed() -> None:
     assert owner.stdout is not None
     with owner.stdout:
         warden = json.loads(owner.stdout.readline())
-    below = {warden}
-    todo = [warden]
-    while todo:
-        children = Path(f"/proc/{(at := todo.pop())}/task/{at}/children").read_text().split()
-        todo += map(int, children)
-        below |= set(map(int, children))
+    below = family(warden)
     assert len(below) > 3
     owner.kill()
     owner.wait(LONG)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import fcntl
 import json
 import os
 import secrets
@@ -142,11 +141,8 @@ def pids_group() -> Iterator[str]:
     if not places:
         pytest.skip("root's processes can be counted in control groups only, and there are none here")
     path = Path(places[0].path) / f"tiltyard-{os.getpid()}-faults-{secrets.token_hex(4)}"
-    path.mkdir()
-    lock = os.open(path, os.O_RDONLY)
-    fcntl.flock(
-        lock, fcntl.LOCK_EX
-    )  # as homes are: or servers of other tests take it, and what is below, for nobody's
+    # locked, or servers of other tests take it, and what is below, for nobody's
+    lock = cgroup._make_and_lock(str(path))
     try:
         yield str(path / "pids.max")
     finally:

@@ -54,11 +54,13 @@ class Ahead:
                 return None
             coming, self._coming = self._coming, None
         cell = self._up(coming)
+        if cell is None:
+            return None
         lives = False
         try:
-            lives = cell is not None and _answers(cell[0])
+            lives = _answers(cell[0])
         finally:
-            if cell is not None and not lives:
+            if not lives:
                 self._bury(cell)
         return cell if lives else None
 

@@ -304,10 +304,12 @@ class Keeper:
     def _workspace(self) -> int:
         """The descriptor of the workspace; a new folder if the player has removed it, and open to its owner: where that is
         the player, nothing could run in it any more."""
+        if self.own_disk:
+            return self.root
         found = os.fstat(self.root)
-        if found.st_mode & 0o100 == 0 and not self.own_disk:
+        if found.st_mode & 0o100 == 0:
             files.lift(self.root, b".")
-        if found.st_nlink == 0 and not self.own_disk:
+        if found.st_nlink == 0:
             try:
                 os.mkdir(self.path, 0o755)
                 fresh = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
